@@ -55,10 +55,15 @@ class PartFile(NamedTuple):
         return not whole or not self.end or _has_intact_pages(path)
 
 
+def hash_of_bytes(content: bytes) -> str:
+    """Return the hash of a file's end."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def _hash_of_end(path: Path, size: int) -> str:
     with path.open("rb") as file:
         file.seek(max(0, size - END))
-        return hashlib.sha256(file.read(END)).hexdigest()
+        return hash_of_bytes(file.read(END))
 
 
 def _crc_of(path: Path) -> str:

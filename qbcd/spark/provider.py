@@ -78,6 +78,7 @@ class SparkProvider:
     Attributes:
         starting: Returns a context for the start of a session, which takes seconds.
         timeout: Longest call of a Java that this provider starts, in seconds.
+        give_access: Lets a new or adopted session reach the store of the workdir.
     """
 
     def __init__(
@@ -101,6 +102,7 @@ class SparkProvider:
         self._mine = _OfThread()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.timeout = UNLIMITED
+        self.give_access: Callable[[SparkSession], None] = lambda session: None
 
     @property
     def local_folder(self) -> str:
@@ -218,6 +220,11 @@ class SparkProvider:
                             rows=self._mine.rows,
                         )
                     self._ours = True
+                try:
+                    self.give_access(self._session)
+                except Refused:
+                    self._session = None
+                    raise
             self._mine.uses += 1
             if self._ours or not self._mine.works:
                 return self._session

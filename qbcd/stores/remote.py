@@ -6,6 +6,7 @@ uploaded under the name of an attempt, and a copy by the store (on HDFS a rename
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -23,6 +24,7 @@ from qbcd.stores.base import Store, StoredFile, new_attempt
 from qbcd.stores.problems import explain, is_silence
 
 LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
+PIECE = 1 << 20  # bytes that are copied at a time
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests
 _WITHOUT_FOLDERS = ("s3", "gcs")
 _HDFS_LIMITS = ("dfs.client.socket-timeout", "ipc.client.connect.timeout", "ipc.client.rpc-timeout.ms")
@@ -91,6 +93,26 @@ class RemoteStore(Store):
             ),
             key=lambda file: file.name,
         )
+
+    def names_in(self, folder: str) -> set[str]:
+        """Return the names of the files and folders directly in a folder."""
+        selector = fs.FileSelector(self._path(folder), allow_not_found=True)
+        return {info.base_name for info in self._fs.get_file_info(selector)}
+
+    def upload(self, name: str, source: BinaryIO) -> None:
+        """Write a file whose readers know its size and hash; it may be seen before it is complete."""
+        with self.new_file(name) as target:
+            shutil.copyfileobj(source, target, PIECE)
+
+    def read_end(self, name: str, size: int, count: int) -> bytes:
+        """Return the last bytes, at most `count`, of a file of `size` bytes."""
+        with self._fs.open_input_file(self._path(name)) as file:
+            file.seek(max(0, size - count))
+            return bytes(file.read(count))
+
+    def problem(self, error: Exception) -> tuple[str, str]:
+        """Return problem and remedy for an error of the store of a workdir."""
+        return explain(error, self.url, self._storage, owner="")
 
     @override
     def size_of(self, name: str) -> int | None:
