@@ -43,6 +43,7 @@ from qbcd.spark.object_stores import find_s3a, give_access
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
+from qbcd.state.dialects import store_facts
 from qbcd.stores.parts import Workdir
 from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
@@ -678,6 +679,20 @@ class ProjectParts:
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):
                 check_setting(name, value, self.config.shown(value, "spark", "conf", name))
+        self._refuse_file_state(self.config.spark.conf.get(DEPLOY_MODE))
+
+    def _refuse_file_state(self, mode: str | None) -> None:
+        """Refuse a state in a file if the driver runs on any host of a cluster.
+
+        Raises:
+            Refused: It does.
+        """
+        url = self.config.state_url()
+        if mode == "cluster" and store_facts(url.get_backend_name()).is_file:
+            raise Refused(
+                f"the state {url.database} is a file, and with {DEPLOY_MODE}=cluster any host may run the driver",
+                remedy="set `state` to a server: postgresql://user@host/database",
+            )
 
     def _jars(self) -> list[Path]:
         """Return the driver jars of all configured sources, for a new session."""
@@ -695,10 +710,12 @@ class ProjectParts:
         return jars
 
     def _give_access(self, session: SparkSession) -> None:
+        self._refuse_file_state(session.sparkContext.getConf().get(DEPLOY_MODE))
         if self.workdir.url:
             give_access(session, self.workdir.url, self.workdir.storage)
 
 
+DEPLOY_MODE = "spark.submit.deployMode"
 _MORE_FOR_DUMPS = "raise `memory` of the strategy"
 
 

@@ -2,102 +2,46 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyarrow import fs
 
 import qbcd
-from qbcd.errors import StateConflict
+from qbcd.errors import QbcdError, Refused, StateConflict
+from tests.campaign.cluster.store_scene import StoreScene
+from tests.faults.child import kill_at
+from tests.support.flaky_store import flaky_proxy
 from tests.support.places import Place
-from tests.support.project import opened
-from tests.support.s3_server import S3Server, s3_server
-from tests.support.scene import STREAM, Scene
+from tests.support.project import config, opened
+from tests.support.s3_server import S3Server
+from tests.support.scene import STREAM, same_events
 
 pytestmark = pytest.mark.campaign
-BUCKET = "work"
+ENGINES = ["local", "spark"]
 
 
-@pytest.fixture(scope="module")
-def s3() -> Iterator[S3Server]:
-    with s3_server() as running:
-        running.make_bucket(BUCKET)
-        yield running
-
-
-class StoreScene(Scene):
-    """A scene whose workdir is a bucket; the session is qbcd's own."""
-
-    def __init__(self, place: Place, folder: Path, s3: S3Server, engine: str, **more: Any) -> None:
-        self.endpoint, self.engine = s3.endpoint, engine
-        super().__init__(place.url, folder, {"type": "id_rcs", "rows_per_range": 4}, None, engine=engine, **more)  # type: ignore[arg-type]
-        self.project.close()
-        self.data |= self.settings(s3.endpoint, folder.name)
-        self.project = opened(self.data, folder)
-
-    def settings(self, endpoint: str, prefix: str) -> dict[str, Any]:
-        """Return the keys of the workdir; credentials come from the environment."""
-        storage = {"endpoint": endpoint, "region": "us-east-1", "access_key": "${env:S3_KEY}"}
-        return {
-            "workdir": f"s3://{BUCKET}/{prefix}",
-            "local_folder": "local",
-            "storage": {**storage, "secret_key": "${env:S3_SECRET}"},
-            "spark": {"master": "local[2]"},
-        }
-
-    def restart(self) -> None:
-        """Open the project again, as a new process on another host: without its local folder."""
-        self.project.close()
-        shutil.rmtree(self.folder / "local")
-        self.project = opened(self.data, self.folder)
-
-
-@pytest.fixture(autouse=True)
-def keys(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S3_KEY", s3.storage["access_key"])
-    monkeypatch.setenv("S3_SECRET", s3.storage["secret_key"])
-
-
-def objects(s3: S3Server, prefix: str) -> list[str]:
-    found = s3.client().get_file_info(fs.FileSelector(f"{BUCKET}/{prefix}", recursive=True, allow_not_found=True))
-    return sorted(info.path for info in found if info.type == fs.FileType.File)
-
-
-@pytest.mark.parametrize("engine", ["local", "spark"])
-def test_histories_equal_the_source(engine: str, s3: S3Server, place: Place, tmp_path: Path) -> None:
-    folder = tmp_path / f"history-{engine}"
-    folder.mkdir()
+@pytest.mark.parametrize("engine", ENGINES)
+def test_histories_equal_the_source(engine: str, s3: S3Server, place: Place, folder: Path) -> None:
     with StoreScene(place, folder, s3, engine) as scene:
         scene.make_table()
         assert [f for f in scene.project.check() if f.level == "error"] == []
         scene.begin()
-        assert objects(s3, folder.name), "the replica is in the bucket"
         for turn in range(3):
             scene.change()
             scene.poll()
             scene.check()
             if turn == 1:
                 scene.restart()
-        context = scene.site.context
-        with context.reading() as conn:
-            named = {one.segment_id for one in context.store.segments(conn, STREAM)}
-        named |= {header.location["part"] for header in scene.sealed()}
-        there = {path.split("/")[4] for path in objects(s3, folder.name)}
-        assert {name for name in there if name.startswith(("segment", "batch", "fetch", "passing"))} == named
+        scene.check_parts()
         assert scene.project.verify(STREAM)
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
-def test_a_changed_or_missing_object_is_refused(engine: str, s3: S3Server, place: Place, tmp_path: Path) -> None:
-    folder = tmp_path / f"changed-{engine}"
-    folder.mkdir()
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_changed_or_missing_object_is_refused(engine: str, s3: S3Server, place: Place, folder: Path) -> None:
     with StoreScene(place, folder, s3, engine) as scene:
         scene.begin()
         client = s3.client()
-        path = next(path for path in objects(s3, folder.name) if "/segment-" in path or "/fetch-" in path)
+        path = next(path for path in scene.objects() if "/segment-" in path or "/fetch-" in path)
         with client.open_input_file(path) as file:
             content = bytes(file.read())
         before = scene.fingerprint()
@@ -118,14 +62,67 @@ def test_a_changed_or_missing_object_is_refused(engine: str, s3: S3Server, place
         scene.check()
 
 
-def test_secrets_are_not_shown(s3: S3Server, place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("S3_SECRET", "wrong+secret/of+the+test")
-    folder = tmp_path / "secrets"
-    folder.mkdir()
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_request_in_twenty_fails(engine: str, s3: S3Server, place: Place, folder: Path) -> None:
+    """Polls end or raise; then the same poll is repeated, and nothing is lost or changed."""
+    with (
+        flaky_proxy(int(s3.endpoint.rpartition(":")[2]), share=0.0) as proxy,
+        StoreScene(place, folder, s3, engine, endpoint=proxy.endpoint) as scene,
+    ):
+        scene.begin()
+        proxy.share = 0.05
+        errors = list[str]()
+        for turn in range(20 if engine == "local" else 6):
+            scene.change()
+            try:
+                scene.poll()
+            except QbcdError as error:
+                errors.append(str(error))
+            if turn % 4 == 0:
+                scene.restart()
+        proxy.share = 0.0
+        scene.poll()
+        scene.check()
+        scene.check_parts()
+        assert sum(proxy.failed.values()) >= 5, (proxy.failed, proxy.passed)
+        assert all("workdir: " in text or "Spark" in text for text in errors), errors
+
+
+@pytest.mark.parametrize("point", ["after_stage", "before_commit", "after_commit"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_killed_driver_loses_nothing(
+    engine: str, point: str, s3: S3Server, place: Place, folder: Path, tmp_path: Path
+) -> None:
+    with StoreScene(place, folder, s3, engine) as scene:
+        scene.begin()
+        scene.change()
+        seen = scene.seen()
+        kill_at(point, scene.data, folder, None)
+        scene.restart()
+        scene.poll()
+        same_events(seen, scene.check())
+        scene.change()
+        scene.poll()
+        scene.check()
+        scene.check_parts()
+
+
+def test_secrets_are_not_shown(s3: S3Server, place: Place, folder: Path) -> None:
     with StoreScene(place, folder, s3, "local") as scene:
         text = repr(scene.project.config) + "".join(map(str, scene.project.check()))
-    assert "wrong+secret" not in text
-    assert "AKIATEST" not in text
-    data = {**scene.data, "storage": {**scene.data["storage"], "secret_key": "written"}}
+        data = {**scene.data, "storage": {**scene.data["storage"], "secret_key": "written"}}
+    assert s3.storage["secret_key"] not in text
+    assert s3.storage["access_key"] not in text
     with pytest.raises(qbcd.errors.ConfigError, match="the credential is written in the file"):
         opened(data, folder)
+
+
+def test_a_state_in_a_file_is_refused_where_any_host_runs_the_driver(place: Place, tmp_path: Path) -> None:
+    data = config(place.url, {"name": STREAM, "table": place.table("t"), "strategy": "id_rcs", "engine": "spark"})
+    data["spark"] = {"master": "yarn", "conf": {"spark.submit.deployMode": "cluster"}}
+    with opened(data, tmp_path) as project:
+        place.sql("CREATE TABLE t (id integer PRIMARY KEY)")
+        found = [str(one.error) for one in project.check() if one.level == "error"]
+        assert any("state.db is a file, and with spark.submit.deployMode=cluster any host may" in one for one in found)
+        with pytest.raises(Refused, match="any host may run the driver"):
+            project.stream(STREAM).prepare()
