@@ -710,7 +710,8 @@ class ProjectParts:
         return jars
 
     def _give_access(self, session: SparkSession) -> None:
-        self._refuse_file_state(session.sparkContext.getConf().get(DEPLOY_MODE))
+        if store_facts(self.config.state_url().get_backend_name()).is_file and self._spark.on_cluster:
+            self._refuse_file_state(session.sparkContext.getConf().get(DEPLOY_MODE))
         if self.workdir.url:
             give_access(session, self.workdir.url, self.workdir.storage)
 

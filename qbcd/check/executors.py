@@ -27,6 +27,16 @@ def prove_shared(workdir: Workdir, spark: SparkProvider) -> None:
         Refused: A task or this process does not see the other's files.
         StoreFailed: The workdir is a store that does not answer.
     """
+    is_new = not spark.started
+    spark.give_reason("", 0)
+    try:
+        _prove(workdir, spark)
+    finally:
+        if is_new and spark.owned:  # it keeps executors that others may need
+            spark.stop()
+
+
+def _prove(workdir: Workdir, spark: SparkProvider) -> None:
     with _place(workdir) as parts:
         session = spark.get().newSession()
         token = uuid.uuid4().hex

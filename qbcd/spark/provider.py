@@ -26,6 +26,7 @@ from qbcd.spark.session import (
     adopt_session,
     create_session,
     driver_memory,
+    fit_to,
     forget_session,
     is_alive,
     running_session,
@@ -122,6 +123,11 @@ class SparkProvider:
     def started(self) -> bool:
         """True if :meth:`get` has returned a session and :meth:`stop` was not called since."""
         return self._session is not None
+
+    @property
+    def owned(self) -> bool:
+        """True if :meth:`get` has started the session itself."""
+        return self._session is not None and self._ours
 
     def failure(self) -> SparkFailed | None:
         """Return the error to report if the session has died since :meth:`get`; None while it lives."""
@@ -226,6 +232,8 @@ class SparkProvider:
                     self._session = None
                     raise
             self._mine.uses += 1
+            if self._ours and self.on_cluster:
+                fit_to(self._session, self._settings, self._mine.rows)
             if self._ours or not self._mine.works:
                 return self._session
             if self._sibling is None:

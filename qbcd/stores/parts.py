@@ -432,13 +432,11 @@ class RemoteParts(PartStore):
 @contextmanager
 def explained(store: RemoteStore) -> Iterator[None]:
     """In the block, raise errors of a store as `StoreFailed`; a missing file stays as it is."""
-    import pyarrow as pa
-
     try:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, pa.ArrowException) as error:
+    except store.errors as error:
         what, remedy = store.problem(error)
         raise StoreFailed(f"workdir: {what}", remedy=f"{remedy}; the next run continues from the last commit") from None
 

@@ -6,6 +6,7 @@ uploaded under the name of an attempt, and a copy by the store (on HDFS a rename
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import uuid
 from collections.abc import Iterator, Mapping
@@ -59,6 +60,12 @@ class RemoteStore(Store):
             raise ConfigError(f"this pyarrow has no file system for {parts.scheme}://", remedy=remedy) from error
 
     @cached_property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The errors of the file system."""
+        own = (OSError, pa.ArrowException)
+        return own if not isinstance(self._fs, fs.PyFileSystem) else (*own, RuntimeError)
+
+    @cached_property
     def _has_folders(self) -> bool:
         return self._fs.type_name not in _WITHOUT_FOLDERS
 
@@ -71,7 +78,7 @@ class RemoteStore(Store):
     def explained(self, sink: str, stream: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, pa.ArrowException) as error:
+        except self.errors as error:
             what, remedy = explain(error, self.url, self._storage)
             remedy = f"{remedy}; the batch stays pending"
             kind = SinkSilent if is_silence(error) else DeliveryError
@@ -204,7 +211,7 @@ class RemoteStore(Store):
             self.move(probe, f"{probe}.moved")
             self.files_in(folder)
             self.delete(f"{probe}.moved")
-        except (OSError, pa.ArrowException) as error:
+        except self.errors as error:
             what, remedy = explain(error, self.url, self._storage)
             raise DeliveryError(f"sink {sink}: {what}", remedy=remedy) from None
 
@@ -216,7 +223,7 @@ class RemoteStore(Store):
             self._fs.create_dir(path.rpartition("/")[0], recursive=True)
 
     def _rename(self, source: str, target: str) -> None:
-        if self._fs.type_name == "hdfs":  # it renames to no existing name
+        if "hdfs" in self._fs.type_name:  # it renames to no existing name
             with suppress(FileNotFoundError):
                 self._fs.delete_file(target)
         self._fs.move(source, target)
@@ -248,7 +255,15 @@ def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     host, _, port = server.partition(":")
     limit = storage.get("socket_timeout")
     own = {name: str(int(limit.total_seconds() * 1000)) for name in _HDFS_LIMITS} if limit else None
-    return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
+    try:
+        return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
+    except OSError:
+        if storage.get("user") or importlib.util.find_spec("hdfs_native") is None:
+            raise
+    from hdfs_native.fsspec import HdfsFileSystem  # for machines without libhdfs
+
+    named = {"host": host, "port": int(port)} if port else {"host": host}
+    return fs.PyFileSystem(fs.FSSpecHandler(HdfsFileSystem(**named)))
 
 
 def _seconds(storage: Mapping[str, Any]) -> float:
