@@ -412,7 +412,7 @@ class ProjectParts:
         return frozenset(column.name for column in texts if not compares_bytes(column))
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
-        """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
+        """Return the engine of a stream; `auto` compares files in this process, unless Spark is a cluster."""
         if config.source in self.config.drivers:
             return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         if config.source not in self.config.databases:
@@ -421,7 +421,7 @@ class ProjectParts:
             method = config.options.get("method") or AUTO
             if method not in BY_JOIN:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
-            if config.engine == "auto":
+            if config.engine == "auto" and not self._spark.on_cluster:
                 return EngineChoice("local", why_local="files are compared in this process")
         rows, measured = self.config.local_rows, self.config.local_rows is None
         if measured:

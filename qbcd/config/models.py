@@ -378,12 +378,13 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request; `auto` compares files in this process."""
+        """The engines that entries of `tables` request; `auto` compares files in this process or on a cluster."""
         return {self._engine_of(table) for table in self.tables}
 
     def _engine_of(self, table: TableConfig) -> EngineName:
         requested: EngineName = self.setting(table, "engine") or "auto"
-        return "local" if requested == "auto" and self.source_of(table) in self.dumps else requested
+        here = self.spark.master.startswith("local") and self.source_of(table) in self.dumps
+        return "local" if requested == "auto" and here else requested
 
     def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
         """Return the stream of a table that matches `entry`."""

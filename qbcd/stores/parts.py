@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from qbcd.common.durable import sync
 from qbcd.errors import StoreFailed
-from qbcd.local.part_files import END, PartFile, hash_of_bytes
+from qbcd.local.part_files import END, PartFile, crc_of, hash_of_bytes
 
 if TYPE_CHECKING:
     from qbcd.stores.remote import RemoteStore
@@ -251,6 +251,7 @@ class RemoteParts(PartStore):
         super().__init__(copies.root)
         self._store, self._prefix, self._copies = store, prefix, copies
         self._made = False
+        self._proven = set[str]()  # files without checksums of pages that executors may read
 
     @property
     @override
@@ -333,7 +334,17 @@ class RemoteParts(PartStore):
                 return wrong
             hashed = {file.name: file for file in files if file.end} if by_executors else {}
             ends = self._each(lambda name: self._end_of(f"{part}/{name}", hashed[name].size), hashed)
-        return next((file for name, file in hashed.items() if ends[name] != file.end), None)
+            if (wrong := next((file for name, file in hashed.items() if ends[name] != file.end), None)) is not None:
+                return wrong
+            unproven = {
+                file.name: file
+                for file in files
+                if by_executors and file.needs_whole and f"{part}/{file.name}" not in self._proven
+            }
+            wholes = self._each(lambda name: self._whole_of(f"{part}/{name}"), unproven)
+        if (wrong := next((file for name, file in unproven.items() if wholes[name] != file.whole), None)) is None:
+            self._proven |= {f"{part}/{name}" for name in unproven}
+        return wrong
 
     def _changed_copy(self, part: str, files: Sequence[PartFile]) -> PartFile | None:
         for again in (False, True):
@@ -420,6 +431,10 @@ class RemoteParts(PartStore):
             os.replace(attempt, path)
         finally:
             attempt.unlink(missing_ok=True)
+
+    def _whole_of(self, name: str) -> str:
+        with self._store.open_file(self._path(name)) as file:
+            return crc_of(file)
 
     def _rows_in(self, name: str) -> int:
         with self._store.open_file(self._path(name)) as file:

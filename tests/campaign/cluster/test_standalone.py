@@ -9,9 +9,12 @@ from typing import Any
 
 import pytest
 
+from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import QbcdError
 from tests.campaign.cluster.store_scene import StoreScene
+from tests.support.dumps import FIRST, SECOND, THIRD, DumpScene
+from tests.support.dumps import STREAM as DUMPS
 from tests.support.places import Place
 from tests.support.s3_server import S3Server
 from tests.support.scene import STREAM
@@ -82,3 +85,27 @@ def test_a_history_and_a_killed_worker(
         for secret in (s3.storage["secret_key"], s3.storage["access_key"]):
             assert secret not in lines
             assert secret not in logs
+
+
+def events_of_dumps(folder: Path, **more: Any) -> tuple[list[list[dict[str, Any]]], str]:
+    """Return the events of three dumps by batch, without what a run alone has, and the engine as `status` names it."""
+    folder.mkdir()
+    scene = DumpScene(folder)
+    scene.data |= more
+    scene.put("1.csv", FIRST)
+    with scene.open() as project:
+        project.stream(DUMPS).prepare()
+        for number, rows in ((2, SECOND), (3, THIRD)):
+            scene.put(f"{number}.csv", rows)
+            assert project.run(once=True).exit_code == 0
+        engine = parts_of(project).open_stream(DUMPS).settings.engine.describe()
+    assert scene.replayed(FIRST) == dict(THIRD)
+    kept = ("op", "key", "before", "after", "reason", "ordinal")
+    return [[{name: event.get(name) for name in kept} for event in batch] for batch in scene.batches()], engine
+
+
+def test_dumps_are_compared_on_the_cluster(cluster: SparkCluster, workspace: Path) -> None:
+    here, local = events_of_dumps(workspace / "here")
+    there, spark = events_of_dumps(workspace / "there", spark=cluster.spark)
+    assert here == there
+    assert (local[:5], spark[:5]) == ("local", "Spark")

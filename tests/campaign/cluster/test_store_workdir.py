@@ -8,6 +8,8 @@ import pytest
 
 import qbcd
 from qbcd.errors import QbcdError, Refused, StateConflict
+from qbcd.local.part_files import END
+from qbcd.sites.lake.replica.files import FileSet
 from tests.campaign.cluster.store_scene import StoreScene
 from tests.faults.child import kill_at
 from tests.support.flaky_store import flaky_proxy
@@ -60,6 +62,31 @@ def test_a_changed_or_missing_object_is_refused(engine: str, s3: S3Server, place
             out.write(content)
         scene.poll()
         scene.check()
+
+
+def test_a_changed_byte_of_a_file_without_checksums_of_pages_is_seen_before_spark_reads(
+    s3: S3Server, place: Place, folder: Path
+) -> None:
+    with StoreScene(place, folder, s3, "local") as scene:
+        scene.make_table()
+        place.insert("t", [(i, "x" * 50 + str(i * 7919), i) for i in range(100, 20_000)])
+        scene.prepare()
+        path = next(path for path in scene.objects() if path.endswith("/local-0.parquet"))
+        content = bytearray(s3.client().open_input_file(path).read())
+        assert len(content) > END + 1000
+        content[500] ^= 1
+        with s3.client().open_output_stream(path) as out:
+            out.write(bytes(content))
+        files = scene.site.context.files  # type: ignore[attr-defined]
+        with scene.site.context.reading() as conn:
+            [segment] = scene.site.context.store.segments(conn, STREAM)
+        part = FileSet.of_segment(segment)
+        with pytest.raises(StateConflict, match="missing or was changed"):
+            files.prove_parts(part, by_executors=True)
+        content[500] ^= 1
+        with s3.client().open_output_stream(path) as out:
+            out.write(bytes(content))
+        files.prove_parts(part, by_executors=True)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
