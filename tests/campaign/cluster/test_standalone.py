@@ -12,7 +12,7 @@ import pytest
 from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import QbcdError
-from tests.campaign.cluster.store_scene import StoreScene
+from tests.campaign.cluster.store_scene import BUCKET, StoreScene
 from tests.support.dumps import FIRST, SECOND, THIRD, DumpScene
 from tests.support.dumps import STREAM as DUMPS
 from tests.support.places import Place
@@ -38,7 +38,11 @@ def command_lines() -> str:
 
 def store_scene(place: Place, folder: Path, s3: S3Server, cluster: SparkCluster, **more: Any) -> StoreScene:
     spark = cluster.spark
-    spark["conf"] |= {"spark.eventLog.enabled": "true", "spark.eventLog.dir": folder.as_uri(), **more.pop("conf", {})}
+    spark["conf"] |= {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.compress": "false",
+        "spark.eventLog.dir": folder.as_uri(),
+    }
     return StoreScene(place, folder, s3, "spark", spark=spark, **more)
 
 
@@ -80,8 +84,10 @@ def test_a_history_and_a_killed_worker(
 
         lines = command_lines()
         assert cluster.master.partition("://")[2] in lines
-        logs = cluster.executors_logs() + "".join(p.read_text(errors="replace") for p in folder.rglob("*app-*"))
-        assert "fs.s3a" in logs or "app-" in "".join(map(str, folder.rglob("*")))
+        events = "".join(p.read_text(errors="replace") for p in folder.glob("eventlog_v2_*/*") if p.is_file())
+        assert "SparkListenerSQLExecutionStart" in events
+        logs = cluster.executors_logs() + events
+        assert f"s3a://{BUCKET}" in logs
         for secret in (s3.storage["secret_key"], s3.storage["access_key"]):
             assert secret not in lines
             assert secret not in logs
