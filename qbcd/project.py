@@ -691,7 +691,7 @@ class ProjectParts:
         if mode == "cluster" and store_facts(url.get_backend_name()).is_file:
             raise Refused(
                 f"the state {url.database} is a file, and with {DEPLOY_MODE}=cluster any host may run the driver",
-                remedy="set `state` to a server: postgresql://user@host/database",
+                remedy="set `state` to the URL of a server",
             )
 
     def _jars(self) -> list[Path]:

@@ -131,7 +131,7 @@ DELIVERIES = (
         "recomputed-after-a-crash",
         "A poll first delivers the batches that an earlier one has staged; it does not compute them again.",
         "qbcd/run.py",
-        "        deliver(stream, held, report)\n        plan, warnings",
+        '        deliver(stream, held, report)\n        phases.ended("deliver")\n        plan, warnings',
         "        plan, warnings",
         (f"{ACKNOWLEDGED}test_a_sink_that_raises_anything_stops_only_itself",),
     ),
