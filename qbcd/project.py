@@ -412,7 +412,7 @@ class ProjectParts:
         return frozenset(column.name for column in texts if not compares_bytes(column))
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
-        """Return the engine of a stream; `auto` compares files in this process, unless Spark is a cluster."""
+        """Return the engine of a stream; `auto` compares files here unless Spark is a cluster."""
         if config.source in self.config.drivers:
             return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         if config.source not in self.config.databases:

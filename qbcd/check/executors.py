@@ -94,7 +94,7 @@ def _refused(workdir: Workdir, message: str) -> Refused:
 
 @contextmanager
 def _place(workdir: Workdir) -> Iterator[PartStore]:
-    """A new place in the workdir, removed after the block with the folders above it that were made for it."""
+    """A new place in the workdir; it is removed after the block, with new folders above it."""
     made = [folder for folder in (workdir.local, *workdir.local.parents) if not folder.exists()]
     parts = workdir.parts(f"{FOLDER}{uuid.uuid4().hex}")
     parts.create()

@@ -378,7 +378,7 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request; `auto` compares files in this process or on a cluster."""
+        """The engines that `tables` request; files are compared in this process or on a cluster."""
         return {self._engine_of(table) for table in self.tables}
 
     def _engine_of(self, table: TableConfig) -> EngineName:

@@ -1,4 +1,4 @@
-"""Stores of the workdir and of file sinks: URLs, options of object stores and HDFS, conditions of a roll."""
+"""Stores of the workdir and of file sinks: URLs, options, conditions of a roll."""
 
 from __future__ import annotations
 

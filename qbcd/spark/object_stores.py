@@ -41,9 +41,9 @@ def hadoop_version() -> str:
 
 
 def find_s3a(conf: Mapping[str, str], cache: Path, around: Surroundings | None = None) -> list[Path]:
-    """Return the jars for `s3a`, of Spark's own Hadoop version: from the user's cache, else from Maven.
+    """Return the jars for `s3a`, from the user's cache or from Maven.
 
-    None are needed if the user's settings of Spark name `hadoop-aws`.
+    They have the version of Spark's own Hadoop. None are needed if the user's settings of Spark name `hadoop-aws`.
 
     Raises:
         EnvironmentMissing: They are not in the cache, and Maven does not give them.
@@ -91,7 +91,7 @@ def _download(version: str, folder: Path, ivy: Path, around: Surroundings) -> No
 
 
 def hadoop_settings(url: str, storage: Mapping[str, Any]) -> dict[str, str]:
-    """Return the settings of Hadoop by which executors get the same access to a store as this process."""
+    """Return settings of Hadoop that give executors the access of this process to a store."""
     parts = urlsplit(url)
     if parts.scheme != "s3":
         return {}

@@ -9,7 +9,7 @@ _HADOOP = {"s3": "s3a"}  # Hadoop's name of a scheme, if it is another
 
 
 def to_write(path: Path | str) -> str:
-    """Return an absolute path or URL to write to, not percent-encoded: Spark would not decode it."""
+    """Return a path or URL to write to, not percent-encoded: Spark would not decode it."""
     if isinstance(path, Path):
         return f"file://{path}"
     scheme, separator, rest = path.partition("://")

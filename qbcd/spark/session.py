@@ -200,6 +200,18 @@ def _tuning(named_options: Iterable[str], rows: int | None) -> list[str]:
     return [option for option, applies in found.items() if applies]
 
 
+def _shared_classes(settings: SparkSettings, archive: Path) -> dict[str, str]:
+    """Return options to read Java's archive of classes, by setting.
+
+    Executors on a host without the file start without it.
+    """
+    driver = class_data_sharing.options(archive, _java_options(settings.conf))
+    if settings.master.startswith("local"):
+        return {_OPTIONS[0]: driver}
+    executors = class_data_sharing.options(archive, _executors_options(settings.conf))
+    return dict(zip(_OPTIONS, (driver, executors), strict=True)) if archive.is_file() else {}
+
+
 def _executors_options(user: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(str(user.get(name, "")) for name in (_OPTIONS[1], "spark.executor.defaultJavaOptions"))
 
@@ -241,13 +253,8 @@ def create_session(
     java = require_java()
     _hush_py4j()
     if cache is not None:
-        archive = class_data_sharing.archive_of(java, cache)
-        users = (_java_options(settings.conf), _executors_options(settings.conf))
-        for name, named in zip(_OPTIONS, users, strict=True):
-            is_driver, is_local = name == _OPTIONS[0], settings.master.startswith("local")
-            if is_local or archive.is_file():  # executors on a host without the file start without it
-                shared = class_data_sharing.options(archive, named) if is_driver or not is_local else ""
-                wanted[name] = f"{shared} {wanted[name]}".strip()
+        for name, shared in _shared_classes(settings, class_data_sharing.archive_of(java, cache)).items():
+            wanted[name] = f"{shared} {wanted[name]}".strip()
     with _quiet_pyspark(), uninterrupted():
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession

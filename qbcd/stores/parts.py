@@ -107,7 +107,7 @@ class PartStore(ABC):
 
     @abstractmethod
     def changed(self, part: str, files: Sequence[PartFile], *, whole: bool, by_executors: bool) -> PartFile | None:
-        """Return the first file that is missing or has not the size and hash of the commit; None if all have.
+        """Return the first file that is missing, or not as the commit says; None if all are right.
 
         Args:
             part: The part's name.
@@ -130,7 +130,7 @@ class PartStore(ABC):
 
     @abstractmethod
     def remove(self, part: str) -> None:
-        """Remove a part, a file, or with an empty name the whole place, if it exists and can be removed."""
+        """Remove a part or a file, with an empty name the whole place; pass over what cannot be."""
 
     @abstractmethod
     def names(self) -> Iterator[str]:
@@ -237,7 +237,7 @@ class LocalParts(PartStore):
 
 
 class RemoteParts(PartStore):
-    """Parts in an object store or on HDFS, with local copies of the files that this process reads.
+    """Parts in an object store or on HDFS, with local copies of files that this process reads.
 
     Files never change under their name, so a copy with the hash of the commit is as good as the file.
 
