@@ -219,7 +219,7 @@ def _matched(stream: Stream, header: ResentRows, rows: ReplicaRows, first: int) 
     """Yield the rows that subscriptions match whose number is `first` or more."""
     digests = {digest for digest, number in subscribed(stream.project, stream.name).items() if number >= first}
     if stream.enrichment is None or not rows.count:
-        yield BatchView(header, replace(header, counts={}), None, {})
+        yield BatchView(header, replace(header, counts={}), None, "", {})
         return
     with stream.enrichment.matched(header, rows.open_local, digests) as view:
         yield view

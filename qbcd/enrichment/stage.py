@@ -5,7 +5,6 @@ See docs/design/protocol.md#rule-26.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -21,6 +20,7 @@ from qbcd.model import BatchHeader, Travel
 from qbcd.sites import LeasedStream, Site, StreamContext
 from qbcd.state import StreamRow
 from qbcd.state.enriched import EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
+from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ class Enrichment:
         self.splits = splits
         self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
         self._rows: dict[Number, EnrichedBatch] = {}
-        self._proven: set[str] = set()
+        self._proven: dict[str, Path] = {}
         self._begun = self._collected = False
         self._through: Number = (0, 0)  # every batch up to here that needs a result has one
         places = [place for place, one in enumerate(enrichers) if one.selects]
@@ -106,7 +106,7 @@ class Enrichment:
                 del self._rows[number]
         from qbcd.enrichment.files import sweep
 
-        sweep(folder_of(self._context), self._rows, there)
+        sweep(parts_of(self._context), self._rows, there)
         self._collected = True
 
     def _enrich(self, header: BatchHeader, held: LeasedStream) -> None:
@@ -119,7 +119,7 @@ class Enrichment:
                 one.begin()
             self._begun = True
         token = held.row.fencing_token
-        file = FileOfBatch(folder_of(self._context), _number(header), token, len(self.enrichers), self._select)
+        file = FileOfBatch(parts_of(self._context), _number(header), token, len(self.enrichers), self._select)
         with self._site.open_staged(header, range(header.size)) as rows:
             batch = BatchToEnrich(header, rows)
             hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
@@ -167,17 +167,16 @@ class Enrichment:
         stored = self._rows.get(number) if header.folder == header.stream else None
         seen = replace(header, added=self.fields)
         if stored is None or not stored.file:
-            return BatchView(header, seen, None, {})
+            return BatchView(header, seen, None, "", {})
         from qbcd.enrichment.files import proven
 
-        folder = folder_of(self._context)
-        path = folder / stored.file
+        parts = parts_of(self._context)
         if stored.file not in self._proven:
-            proven(folder, stored, header.stream)
-            self._proven.add(stored.file)
+            self._proven[stored.file] = proven(parts, stored, header.stream)
+        path, place = self._proven[stored.file], parts.place(stored.file)
         if sink in self.selecting and stored.counts is not None:
             seen = replace(seen, counts=stored.counts, selected=True)
-        return BatchView(header, seen, path, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+        return BatchView(header, seen, path, place, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
 
     @contextmanager
     def matched(
@@ -194,13 +193,14 @@ class Enrichment:
 
         assert self._select is not None
         one = self.enrichers[self._select]
-        file = FileOfBatch(folder_of(self._context), _number(header), 0, 1, 0)
+        parts = parts_of(self._context)
+        file = FileOfBatch(parts, _number(header), 0, 1, 0)
         try:
             with opened(range(header.size)) as rows:
                 batch = BatchToEnrich(header, rows)
                 file.write(_aligned([_ops(batch), one.chosen(batch, digests)]))
             seen = replace(header, added=self.fields, counts=file.counts or {}, selected=True)
-            yield BatchView(header, seen, file.path, {one.field: "f_0"})
+            yield BatchView(header, seen, parts.kept(file.name), parts.place(file.name), {one.field: "f_0"})
         finally:
             file.drop()
 
@@ -211,14 +211,14 @@ class Enrichment:
 
         Its file exists until the next one. Number, events and fingerprint of a part are equal in each attempt.
         """
-        from qbcd.enrichment.parts import parts_of
+        from qbcd.enrichment.split import split_views
 
         if self._select is None or view.path is None:
             return
         field = self.enrichers[self._select].field
         with opened(range(view.whole.size)) as rows:
             ops = [one for piece in _ops(BatchToEnrich(view.whole, rows)) for one in piece.to_pylist()]
-        yield from parts_of(view, view.columns[field], ops)
+        yield from split_views(view, view.columns[field], ops, parts_of(self._context))
 
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
@@ -227,14 +227,14 @@ class Enrichment:
         self._rows = enriched_batches(self._context.project, self._context.stream)
 
 
-def folder_of(context: StreamContext) -> Path:
-    """Return the folder with the files of a stream; it need not exist."""
-    return context.local.workdir / FOLDER / context.project.project_id / context.stream
+def parts_of(context: StreamContext) -> PartStore:
+    """Return the place of the files of a stream; it need not exist."""
+    return context.job.workdir.parts(FOLDER, context.project.project_id, context.stream)
 
 
 def forget_files(context: StreamContext) -> None:
     """Remove all files of a stream that begins again."""
-    shutil.rmtree(folder_of(context), ignore_errors=True)
+    parts_of(context).remove("")
 
 
 def _number(header: BatchHeader) -> Number:

@@ -23,13 +23,15 @@ class BatchView:
     Attributes:
         whole: The header as stored.
         header: That of the view: it names the added fields, and counts the selected events only.
-        path: The file with the values; None if there are none, so that all are NULL.
+        path: The file with the values, in this process; None if there are none, so that all are NULL.
+        place: The path or URL of the file, for executors.
         columns: By field, its column in the file.
     """
 
     whole: BatchHeader
     header: BatchHeader
     path: Path | None
+    place: Path | str
     columns: Mapping[str, str]
 
     @contextmanager
@@ -74,7 +76,7 @@ class BatchView:
         from qbcd.spark.paths import to_read
 
         fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.path))
+        stored = staged.sparkSession.read.parquet(to_read(self.place))
         added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
         joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
         if not self.header.selected:

@@ -298,8 +298,8 @@ FILES = (
         "missing-file-read-as-no-rows",
         "A file of the replica that is missing or changed is an error (rule 15).",
         f"{LAKE}replica/files.py",
-        "if not file.is_intact_in(folder, whole=whole):",
-        "if not folder:",
+        "            if wrong is not None:",
+        "            if not part:",
         ("tests/unit/sites/test_replica_files.py::test_a_missing_or_changed_file_is_refused",),
     ),
     Mutant(

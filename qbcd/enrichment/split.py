@@ -18,15 +18,17 @@ from qbcd.model import digest_of
 
 if TYPE_CHECKING:
     from qbcd.enrichment.view import BatchView
+    from qbcd.stores.parts import PartStore
 
 LONGEST = 150  # characters of an id in the name of a folder
 
 
-def parts_of(view: BatchView, column: str, ops: Sequence[str]) -> Iterator[BatchView]:
+def split_views(view: BatchView, column: str, ops: Sequence[str], parts: PartStore) -> Iterator[BatchView]:
     """Yield a view for each id in the lists of a column; its file goes before the next one.
 
     Args:
         ops: Those of all events.
+        parts: The place of the files.
     """
     assert view.path is not None
     table = parquet.read_table(view.path)
@@ -41,7 +43,7 @@ def parts_of(view: BatchView, column: str, ops: Sequence[str]) -> Iterator[Batch
         for name, values in changed.items():
             at = some.column_names.index(name)
             some = some.set_column(at, some.schema.field(at), pa.array(values, some.schema.field(at).type))
-        path = view.path.parent / f"{view.whole.epoch}-{view.whole.seq}-0-{uuid.uuid4().hex}.parquet"
+        name = f"{view.whole.epoch}-{view.whole.seq}-0-{uuid.uuid4().hex}.parquet"
         header = replace(
             view.header,
             counts=dict(Counter(ops[place] for place in places)),
@@ -49,10 +51,12 @@ def parts_of(view: BatchView, column: str, ops: Sequence[str]) -> Iterator[Batch
             part=folder_of_id(each),
         )
         try:
-            parquet.write_table(some, path)
-            yield replace(view, header=header, path=path)
+            parts.create()
+            parquet.write_table(some, parts.workplace(name))
+            parts.keep(name)
+            yield replace(view, header=header, path=parts.kept(name), place=parts.place(name))
         finally:
-            path.unlink(missing_ok=True)
+            parts.remove(name)
 
 
 def folder_of_id(name: str) -> str:
