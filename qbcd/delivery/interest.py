@@ -84,6 +84,9 @@ def _columns(stream: Stream, plan: StreamPlan) -> list[str]:
     texts = [one for one in plan.captured if one.travel.kind == "text" and not one.travel.unordered]
     numbers = ("int16", "int32", "int64", "uint64", "decimal")
     found = [one.name for one in texts if expressions.compares_bytes(one)]
+    if expressions.overlap:
+        sets = [one for one in plan.captured if one.travel.element is not None and one.travel.element.kind == "text"]
+        found += [one.name for one in sets if expressions.compares_bytes(one)]
     return found + [one.name for one in plan.captured if one.travel.kind in numbers]
 
 

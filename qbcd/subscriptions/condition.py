@@ -107,7 +107,7 @@ class Bound:
 
     Attributes:
         column: Its name.
-        form: ``in``, ``low`` or ``high``.
+        form: ``in``, ``low`` or ``high``; of the elements of a set ``any`` or ``all``.
         parameters: The places of the literals; a negative number has a minus sign in the condition: ``-1 - place``.
     """
 
@@ -397,6 +397,10 @@ class _Reader:
     def _bounds(self, part: Tree) -> list[Bound]:
         """Return what a conjunct says about the values of one column; empty if nothing is known."""
         part = bare(part)
+        if isinstance(part, exp.Anonymous):
+            form = {"CONTAINS_ANY": "any", "CONTAINS_ALL": "all"}.get(part.name.upper())
+            found_set = _of_set(part)
+            return [Bound(found_set.column, form, found_set.parameters)] if form else []
         column, values, forms = bare(part.this) if part.this is not None else None, [], ["in"]
         if isinstance(part, exp.Between):
             values, forms = [part.args["low"], part.args["high"]], ["low", "high"]

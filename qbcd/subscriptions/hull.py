@@ -34,11 +34,13 @@ class Extent:
         values: All of them; None if they are an interval.
         low: Its lower end; None if it has none.
         high: Its upper end; None if it has none.
+        of_set: The column is a set, which has one of the values.
     """
 
     values: frozenset[Value] | None = None
     low: Decimal | None = None
     high: Decimal | None = None
+    of_set: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,18 +71,19 @@ class Hull:
             mine.high is None or (high is not None and high <= mine.high)
         )
 
-    def sql(self, quoted: str, dialect: str) -> str:
+    def sql(self, quoted: str, dialect: str, overlap: str = "") -> str:
         """Return it as a condition in the source's SQL.
 
         Args:
             quoted: The column, quoted.
+            overlap: The source's condition that a set ``{v}`` has one of the texts ``{listed}``.
         """
         part = self.part
         if part.values is not None and not part.values:
             return NO_ROW
         if part.values is not None:
-            listed = (_literal(value, dialect) for value in sorted(part.values, key=_order))
-            return f"{quoted} IN ({', '.join(listed)})"
+            listed = ", ".join(_literal(value, dialect) for value in sorted(part.values, key=_order))
+            return overlap.format(v=quoted, listed=listed) if part.of_set else f"{quoted} IN ({listed})"
         ends = [(">=", part.low), ("<=", part.high)]
         return " AND ".join(f"{quoted} {sign} {_plain(end)}" for sign, end in ends if end is not None)
 
@@ -88,6 +91,7 @@ class Hull:
         """Return it as JSON."""
         part = self.part
         data: dict[str, Any] = {"column": self.column, "low": _written(part.low), "high": _written(part.high)}
+        data |= {"of_set": True} if part.of_set else {}
         if part.values is not None:
             listed = sorted(part.values, key=_order)
             data["values"] = [{"number": _plain(one)} if isinstance(one, Decimal) else one for one in listed]
@@ -100,8 +104,8 @@ def hull_of_json(text: str) -> Hull:
     values: frozenset[Value] | None = None
     if "values" in data:
         values = frozenset(Decimal(one["number"]) if isinstance(one, dict) else one for one in data["values"])
-    ends = (None if data[name] is None else Decimal(data[name]) for name in ("low", "high"))
-    return Hull(data["column"], Extent(values, *ends))
+    low, high = (None if data[name] is None else Decimal(data[name]) for name in ("low", "high"))
+    return Hull(data["column"], Extent(values, low, high, data.get("of_set", False)))
 
 
 def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]) -> dict[str, Extent]:
@@ -120,6 +124,10 @@ def parts_of(one: Subscription, bounds: Sequence[Bound], literals: Sequence[str]
         values = [_value(literals, place) for place in bound.parameters]
         kept = [value for value in values if value is not None]
         if len(kept) < len(values):
+            continue
+        if bound.form in ("any", "all"):
+            some = kept if bound.form == "any" else [min(map(str, kept))]  # rows with all have this one
+            found.setdefault(bound.column, Extent(frozenset(some), of_set=True))
             continue
         found[bound.column] = _both(found.get(bound.column), bound.form, kept)
     return found
@@ -185,7 +193,7 @@ def _hull_part(parts: Sequence[Extent]) -> Extent | None:
         values = frozenset(value for part in parts for value in part.values or ())
         texts = any(isinstance(value, str) for value in values)
         if len(values) <= (MOST_TEXTS if texts else MOST_NUMBERS):
-            return Extent(values)
+            return Extent(values, of_set=any(part.of_set for part in parts))
         if texts:
             return None
     ends = [_ends(part) for part in parts if part.values is None or part.values]

@@ -56,7 +56,8 @@ class Interest:
         """Return the restriction of the stream by a hull, that of the configuration included."""
         if hull is None:
             return self.base
-        sql = hull.sql(connector.quote(hull.column) if hull.column else "", connector.dialect)
+        quoted = connector.quote(hull.column) if hull.column else ""
+        sql = hull.sql(quoted, connector.dialect, connector.expressions.overlap)
         return f"({self.base}\n) AND ({sql})" if self.base else sql
 
     def needed(self, columns: Iterable[str], *, prepared: bool) -> Hull | None:

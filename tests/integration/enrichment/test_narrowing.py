@@ -160,3 +160,23 @@ def test_growth_that_was_killed_is_no_event(database: str, workspace: Path) -> N
         place.sql("UPDATE orders SET amount = 5")
         poll(project, "s")
     assert matches(workspace, "s") == {(1, "eu"), (2, "us")}
+
+
+def test_a_set_is_asked_by_the_operator_of_the_source(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = made(place, "mds")
+    place.sql("ALTER TABLE orders ADD tags varchar(9)[]; INSERT INTO orders VALUES (1, 'EU', NULL, 1, '{a,b}')")
+    place.sql("INSERT INTO orders VALUES (2, 'EU', NULL, 2, '{c}'), (3, 'EU', NULL, 3, NULL), (4, 'EU', NULL, 4, '{}')")
+    subscribe(place, ("ab", "contains_all(tags, 'b', 'a')"), ("any", "contains_any(tags, 'it''s', 'd')", "enters"))
+    with opened(data, workspace) as project:
+        project.prepare()
+        assert needs(project) == "\"tags\"::text[] && ARRAY['a', 'd', 'it''s']::text[]"
+        place.sql("UPDATE orders SET amount = 9; UPDATE orders SET tags = '{\"it''s\",NULL}' WHERE id > 1")
+        poll(project)
+        subscribe(place, ("c", "contains_any(tags, 'c')"))
+        place.sql("UPDATE orders SET tags = '{c}' WHERE id IN (1, 3)")
+        poll(project)
+        place.sql("UPDATE orders SET amount = 8")
+        poll(project)
+    assert matches(workspace, "s") == matches(workspace, "wide")
+    assert (3, "c") in matches(workspace, "s")

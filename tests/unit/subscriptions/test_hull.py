@@ -10,9 +10,17 @@ import pytest
 from qbcd.subscriptions import Matcher, Subscription
 from qbcd.subscriptions.hull import Extent, Hull, grown, hull_of_json
 
-IMAGE = pa.struct([("id", pa.int64()), ("status", pa.string()), ("amount", pa.decimal128(12, 2)), ("f", pa.float64())])
+IMAGE = pa.struct(
+    [
+        ("id", pa.int64()),
+        ("status", pa.string()),
+        ("amount", pa.decimal128(12, 2)),
+        ("f", pa.float64()),
+        ("tags", pa.list_(pa.string())),
+    ]
+)
 SCHEMA = pa.schema([("before", IMAGE), ("after", IMAGE), ("op", pa.string()), ("changed", pa.list_(pa.string()))])
-EVERY = frozenset({"id", "status", "amount"})
+EVERY = frozenset({"id", "status", "amount", "tags"})
 
 
 def hull_of(*written: str | Subscription, before: Hull | None = None) -> Hull | None:
@@ -38,6 +46,8 @@ def hull_of(*written: str | Subscription, before: Hull | None = None) -> Hull | 
         (["-20 < id", "id < 5 AND id > 4"], "id >= -20"),
         ([f"id = {n}" for n in range(25)], "id >= 0 AND id <= 30"),
         ([f"status = '{n}'" for n in range(1_001)], None),
+        (["contains_any(tags, 'b', 'a')", "contains_all(tags, 'd', 'c') AND id > 1"], "tags has a of ('a', 'b', 'c')"),
+        (["contains_any(tags, 'b')", "contained_in(tags, 'b')"], None),
         (["status = 'late'", "id = 1"], None),
         (["status = 'late' OR id = 1"], None),
         (["NOT (status = 'late')"], None),
@@ -50,9 +60,9 @@ def hull_of(*written: str | Subscription, before: Hull | None = None) -> Hull | 
 )
 def test_hull(conditions: list[str], sql: str | None) -> None:
     hull = hull_of(*conditions)
-    if hull is not None and hull.column == "amount":
+    if hull is not None and hull.column in ("amount", "tags"):
         assert hull_of(*conditions) == hull_of_json(hull.to_json())
-    assert sql == (None if hull is None else hull.sql(hull.column, "postgres"))
+    assert sql == (None if hull is None else hull.sql(hull.column, "postgres", "{v} has a of ({listed})"))
 
 
 def test_growth_keeps_the_column_and_what_was_inside() -> None:
