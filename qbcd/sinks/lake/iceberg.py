@@ -9,9 +9,11 @@ accepts it only if the one before is still the newest.
 from __future__ import annotations
 
 import itertools
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
 
 OWNER = "qbcd.owner"
 RETRIES = {"commit.retry.num-retries": "0"}
+TIDY = {  # of new tables: commits of small batches otherwise take longer and longer
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
 KEYS_OF_A_PIECE = 5_000  # of one column; an expression of a million keys takes minutes
 PAIRS_OF_A_PIECE = 500  # of keys with several columns, which are nested expressions
 
@@ -40,14 +47,27 @@ class IcebergSink(LakeSink):
     Args:
         catalog: Properties of a catalog of `pyiceberg`.
         namespace: Namespace of the tables, which is created.
+        expire: Age of snapshots that are removed.
         options: Options of :class:`LakeSink`.
     """
 
     options_class = IcebergOptions
 
-    def __init__(self, name: str, catalog: Mapping[str, str], namespace: str = "qbcd", **options: Any) -> None:
+    def __init__(
+        self,
+        name: str,
+        catalog: Mapping[str, str],
+        namespace: str = "qbcd",
+        *,
+        expire: timedelta | None = None,
+        **options: Any,
+    ) -> None:
         super().__init__(name, **options)
-        self._catalog, self._namespace = dict(catalog), namespace
+        self._catalog, self._namespace, self.expire = dict(catalog), namespace, expire
+
+    @override
+    def tidy(self, table: LakeTable) -> bool:
+        return isinstance(table, IcebergTableOfSink) and self.expire is not None and table.expire(self.expire)
 
     @override
     def made_format(self) -> LakeFormat:
@@ -85,7 +105,7 @@ class IcebergFormat(LakeFormat):
     @override
     def create(self, name: str, schema: pa.Schema, partition_by: tuple[str, ...], owner: TableOwner) -> LakeTable:
         self._catalog.create_namespace_if_not_exists(self._namespace)
-        properties = {**RETRIES, OWNER: owner_text(owner)}
+        properties = {**RETRIES, **TIDY, OWNER: owner_text(owner)}
         with self._catalog.create_table_transaction((self._namespace, name), schema, properties=properties) as made:
             if partition_by:
                 with made.update_spec() as spec:
@@ -168,13 +188,31 @@ class IcebergTableOfSink(LakeTable):
             rows = itertools.chain(found.closed(), found.opened())
             self._add(transaction, change, padded(rows, change.schema), change.schema)
 
+    def expire(self, age: timedelta) -> bool:
+        """Remove snapshots older than `age`, once the oldest is a tenth older; return True if there were any.
+
+        The files that only they need stay.
+        """
+        from pyiceberg.exceptions import CommitFailedException
+
+        now = time.time() * 1000
+        oldest = min((one.timestamp_ms for one in self._table.snapshots()[:-1]), default=now)
+        if now - oldest < age.total_seconds() * 1100:
+            return False
+        try:
+            before = datetime.fromtimestamp(now / 1000) - age
+            self._table.maintenance.expire_snapshots().older_than(before).commit()
+        except CommitFailedException as error:
+            raise LostRace(str(error)) from error
+        return True
+
     @contextmanager
     def _transaction(self, change: LakeChange) -> Iterator[Transaction]:
         """A transaction for the block; at its end it is committed with the record."""
         from pyiceberg.exceptions import CommitFailedException
 
         try:
-            with warnings.catch_warnings(), self._table.transaction() as transaction:
+            with warnings.catch_warnings(), _transaction_of(self._table) as transaction:
                 warnings.filterwarnings("ignore", message="Delete operation did not match any records")
                 if change.schema != self.schema:
                     with transaction.update_schema() as update:
@@ -200,6 +238,26 @@ class IcebergTableOfSink(LakeTable):
             added = True
         if not added:
             transaction.append(schema.empty_table(), snapshot_properties=change.facts)
+
+
+def _transaction_of(table: Table) -> Transaction:
+    """Return a transaction that computes its metadata once for each of its steps.
+
+    The library computes and copies them about fifty times in a commit, in time that grows with the snapshots.
+    """
+    from pyiceberg.table import Transaction
+
+    class Computed(Transaction):
+        _known: tuple[int, Any] | None = None
+
+        @property
+        @override
+        def table_metadata(self) -> Any:
+            if self._known is None or self._known[0] != len(self._updates):
+                self._known = len(self._updates), super().table_metadata
+            return self._known[1]
+
+    return Computed(table)
 
 
 def _conditions(rows: Iterator[pa.RecordBatch], key: Sequence[str]) -> Iterator[BooleanExpression]:
