@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Progress(Protocol):
-    """How many events of a batch a sink has, for sinks that take a batch in parts."""
+    """The number of events of a batch that a sink has, for sinks that take a batch in parts."""
 
     def events(self, fingerprint: str) -> int:
         """Return the number for a batch; 0 if it is not known."""

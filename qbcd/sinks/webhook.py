@@ -192,7 +192,10 @@ class WebhookSink(Sink):
             hooks.reach("mid_publish")
 
     def _requests(self, batch: SinkBatch, done: int) -> Iterator[Request]:
-        """Yield the requests of a batch after its first `done` events; the last one only if the batch is complete."""
+        """Yield the requests of a batch after its first `done` events.
+
+        The last one comes only if the batch is complete.
+        """
         header, waiting, first, size = batch.header, list[bytes](), done, 0
         lines = (line for piece in batch.json_lines() for line in piece)
         for line in itertools.islice(lines, done, None):

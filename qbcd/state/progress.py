@@ -1,4 +1,4 @@
-"""Events of a batch that a sink has accepted, for sinks that take a batch in parts, in the state database.
+"""Progress of sinks that take a batch in parts: the events that they have accepted.
 
 A row that is missing or old only makes the sink get events again: it needs no lease.
 """

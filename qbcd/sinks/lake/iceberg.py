@@ -12,7 +12,7 @@ import itertools
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -38,6 +38,7 @@ TIDY = {  # of new tables: commits of small batches otherwise take longer and lo
     "write.metadata.delete-after-commit.enabled": "true",
 }
 KEYS_OF_A_PIECE = 5_000  # of one column; an expression of a million keys takes minutes
+LARGE = 20  # a batch with more than a twentieth of the rows is large
 PAIRS_OF_A_PIECE = 500  # of keys with several columns, which are nested expressions
 
 
@@ -160,17 +161,20 @@ class IcebergTableOfSink(LakeTable):
 
     @override
     def merge(self, change: LakeChange) -> None:
-        from pyiceberg.expressions import AlwaysTrue
-
         from qbcd.sinks.lake.rows import without_removed
 
         schema = change.staged.remove(0)
-        with self._transaction(change) as transaction:
-            if self.has_rows():
-                found = [AlwaysTrue()] if change.replace else _conditions(change.rows(), change.layout.key)
-                for condition in found:
-                    transaction.delete(condition, snapshot_properties=change.facts)
-            self._add(transaction, change, without_removed(change.rows()), schema)
+        with self._transaction(change) as transaction, ExitStack() as work:
+            rows = without_removed(change.rows())
+            if self.has_rows() and change.replace:
+                self._remove_all(transaction, change)
+            elif self.has_rows() and self._is_large(change):
+                removed = pa_reader(change.staged, change.rows())
+                rows, schema = self._remaining(work, change, removed, rows), change.schema
+                self._remove_all(transaction, change)
+            elif self.has_rows():
+                self._remove(transaction, change, change.rows())
+            self._add(transaction, change, rows, schema)
 
     @override
     def end_and_begin(self, change: LakeChange) -> None:
@@ -180,18 +184,69 @@ class IcebergTableOfSink(LakeTable):
         from qbcd.sinks.lake.versions import new_versions
 
         every: Any = of
-        is_current = every.IsNull(change.options.history.valid_to)
+        ended = change.options.history.valid_to
+        is_current = every.IsNull(ended)
         current = self._table.scan(is_current).to_arrow_batch_reader()
-        with new_versions(change, current, self.schema) as found, self._transaction(change) as transaction:
-            for condition in _conditions(found.closed(), change.layout.key):
-                transaction.delete(every.And(condition, is_current), snapshot_properties=change.facts)
-            rows = itertools.chain(found.closed(), found.opened())
-            self._add(transaction, change, padded(rows, change.schema), change.schema)
+        with (
+            new_versions(change, current, self.schema) as found,
+            self._transaction(change) as transaction,
+            ExitStack() as work,
+        ):
+            rows = padded(itertools.chain(found.closed(), found.opened()), change.schema)
+            if self.has_rows() and (change.replace or self._is_large(change)):
+                closed = pa_reader(self.schema, found.closed())
+                rows = self._remaining(work, change, closed, rows, ended)
+                self._remove_all(transaction, change)
+            elif self.has_rows():
+                self._remove(transaction, change, found.closed(), is_current)
+            self._add(transaction, change, rows, change.schema)
+
+    def _is_large(self, change: LakeChange) -> bool:
+        """Return True if the table is better written again than searched for keys.
+
+        Each piece of keys reads the files that may have some, and rewrites those that do.
+        """
+        size = KEYS_OF_A_PIECE if len(change.layout.key) == 1 else PAIRS_OF_A_PIECE
+        snapshot = self._table.current_snapshot()
+        total = int((snapshot and snapshot.summary and snapshot.summary["total-records"]) or 0)
+        return bool(change.layout.key) and change.size > 2 * size and change.size * LARGE >= total
+
+    def _remaining(
+        self,
+        work: ExitStack,
+        change: LakeChange,
+        removed: pa.RecordBatchReader,
+        new: Iterator[pa.RecordBatch],
+        only: str = "",
+    ) -> Iterator[pa.RecordBatch]:
+        """Return the rows without those of some keys, then new ones, as after the commit."""
+        from qbcd.sinks.lake.rows import padded
+        from qbcd.sinks.lake.versions import without_keys
+
+        found = self._table.scan().to_arrow_batch_reader()
+        kept = work.enter_context(without_keys(found, removed, change.layout.key, only))
+        return padded(itertools.chain(kept, new), change.schema)
+
+    def _remove_all(self, transaction: Transaction, change: LakeChange) -> None:
+        from pyiceberg.expressions import AlwaysTrue
+
+        transaction.delete(AlwaysTrue(), snapshot_properties=change.facts)
+
+    def _remove(
+        self, transaction: Transaction, change: LakeChange, rows: Iterator[pa.RecordBatch], also: Any = None
+    ) -> None:
+        """Delete the rows with some keys, in pieces."""
+        from pyiceberg import expressions as of
+
+        every: Any = of
+        for condition in _conditions(rows, change.layout.key):
+            found = condition if also is None else every.And(condition, also)
+            transaction.delete(found, snapshot_properties=change.facts)
 
     def expire(self, age: timedelta) -> bool:
-        """Remove snapshots older than `age`, once the oldest is a tenth older; return True if there were any.
+        """Remove snapshots older than `age`; return True if there were any.
 
-        The files that only they need stay.
+        They wait until the oldest is a tenth older. The files that only they need stay.
         """
         from pyiceberg.exceptions import CommitFailedException
 
@@ -238,6 +293,13 @@ class IcebergTableOfSink(LakeTable):
             added = True
         if not added:
             transaction.append(schema.empty_table(), snapshot_properties=change.facts)
+
+
+def pa_reader(schema: pa.Schema, rows: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:
+    """Return rows as a reader."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema, rows)
 
 
 def _transaction_of(table: Table) -> Transaction:

@@ -170,6 +170,7 @@ class LakeSink(Sink):
             rows,
             row_schema(layout, within, self.options),
             self.options,
+            header.size,
         )
 
     def _refuse_lost(self, header: BatchHeader) -> None:

@@ -385,7 +385,12 @@ def test_a_wider_type_enters_with_its_batch_or_is_refused(lake: Lake, options: d
             | {"event_id": f"{seq}:{n}", "ts_ms": 1}
             for n, row in enumerate(rows)
         ]
-        facts = {"seq": seq, "fingerprint": f"f{seq}", "counts": {"c": len(rows)}, "ts_ms": EPOCH * 1000 + seq}
+        facts: dict[str, Any] = {
+            "seq": seq,
+            "fingerprint": f"f{seq}",
+            "counts": {"c": len(rows)},
+            "ts_ms": EPOCH * 1000 + seq,
+        }
         return MadeBatch(replace(made.header, key=("id",), columns=columns, **facts), events)
 
     sink.write(batch(1, narrow, (1, 7, 0.5), (2, None, None)))
@@ -409,6 +414,29 @@ def test_a_wider_type_enters_with_its_batch_or_is_refused(lake: Lake, options: d
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("mode", ["mirror", "scd2"])
+def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of others keep their values, but in the rows that a mirror replaces."""
+    from qbcd.sinks.lake import iceberg
+
+    lake = lake_of("iceberg", tmp_path)
+    monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 0)
+    monkeypatch.setattr(iceberg, "LARGE", 10**6)
+    monkeypatch.setattr(iceberg, "_conditions", None)
+    sink, seen = lake.sink(mode=mode), []
+    for batch, rows in drawn(25, seed=4):
+        sink.write(batch)
+        seen.append((batch.header.ts_ms, rows))
+        assert keyed(current(lake.rows())) == keyed(current(lake.rows_by_duckdb())) == rows
+        if batch.header.seq == 12:
+            with lake._table("public_orders").update_schema() as update:
+                update.union_by_name(pa.schema([("mine", pa.int64())]))
+    for moment, then in seen if mode == "scd2" else []:
+        assert keyed(as_of(lake.rows(), moment)) == then
+    assert lake.commits() == list(range(1, 26))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("mode", ["mirror", "scd2"])
 def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each expression names at most some keys."""
     from qbcd.sinks.lake import iceberg
@@ -421,6 +449,7 @@ def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytes
         return plain(keys, names)
 
     monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 2)
+    monkeypatch.setattr(iceberg, "LARGE", 0)
     monkeypatch.setattr(iceberg, "_any_of", counted)
     sink = lake.sink(mode=mode)
     for batch, rows in drawn(25, seed=3):
