@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from qbcd.config.fields import Filled, Interval, Names, Switch, wrong
-from qbcd.config.storage import SinkPath
+from qbcd.config.storage import StorePath
 from qbcd.sinks.table.options import AppliedOptions
 
 Hard = Literal["hard"]
@@ -43,7 +43,7 @@ class DeltaOptions(LakeOptions):
     """
 
     type: Literal["delta"]
-    path: SinkPath
+    path: StorePath
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
     change_data_feed: Switch = False
     optimize: Interval | None = None
