@@ -31,6 +31,7 @@ from qbcd.state.project_tables import (
     HISTORY,
     INTEREST,
     METADATA,
+    PROGRESS,
     REFUSAL,
     RESEND,
     SUBSCRIBED,
@@ -291,6 +292,7 @@ class ProjectState(StateDatabase):
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
             conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
+            conn.execute(delete(PROGRESS).where((PROGRESS.c.stream == stream) & (PROGRESS.c.sink == sink)))
 
     # -- resends -----------------------------------------------------------------------------------------------------
     def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
@@ -485,7 +487,7 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self.changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, SUBSCRIBED):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

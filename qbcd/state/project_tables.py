@@ -91,7 +91,16 @@ INTEREST = make_table(
 SUBSCRIBED = make_table(
     METADATA, PREFIX + "subscribed", text("stream", key=True), text("digest", key=True), big("number"), loose=()
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, INTEREST, SUBSCRIBED)  # states of older versions lack these tables
+PROGRESS = make_table(
+    METADATA,
+    PREFIX + "progress",
+    text("stream", key=True),
+    text("sink", key=True),
+    text("fingerprint"),
+    big("events"),
+    loose=(),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, INTEREST, SUBSCRIBED, PROGRESS)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -74,6 +74,7 @@ OF_PROJECT = {
     "qbcd_interest": "stream* wanted captured at seal",
     "qbcd_subscribed": "stream* digest* number seal",
     "qbcd_lookup_key": "lookup* digest* number text at seal",
+    "qbcd_progress": "stream* sink* fingerprint events seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written
