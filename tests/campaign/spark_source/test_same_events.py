@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import struct
 from collections import Counter
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -21,7 +23,7 @@ from pyspark.sql import types
 from qbcd.spark_source import register
 from tests.support.captured_tables import reproducible
 from tests.support.cli import Cli
-from tests.support.drawn_tables import draw_tables
+from tests.support.drawn_tables import Pool, draw_tables
 from tests.support.histories import History
 from tests.support.places import Place, over
 from tests.support.project import config, opened
@@ -32,6 +34,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.campaign
 ROUNDS, TABLES = 4, 3
+TIMED, EXACT = re.compile("date|timestamp|stamp"), re.compile("numeric|decimal|cents|deep")
+OF_TIME = re.compile(r"infinity| BC|\b[0-9]{5,}-|\b0000-|-00\b|24:00|02-3|2021-02-29")
+OF_NUMBERS = re.compile("NaN|Infinity")
+UNFIT_ARRAY = re.compile(r"^\[|\{\{|infinity| BC|NaN")
 STRATEGIES: tuple[Any, ...] = (
     "mds",
     "tlcs",
@@ -55,6 +61,8 @@ def test_all_readers_have_the_same_events(
     tables = draw_tables(rng, place, TABLES)
     at: list[str] = []
     with reproducible(seed, tables, at, workspace):
+        for table in tables:
+            table.pool = fitting(table.pool)
         histories = [History(rng, table) for table in tables]
         streams = [
             {**table.stream(f"s{i}", rng.choice(STRATEGIES)), "baseline": rng.choice(["silent", "events"])}
@@ -77,6 +85,20 @@ def test_all_readers_have_the_same_events(
             found += Counter(event["op"] for event in events)
             compare(events, _lines(workspace, f"s{i}"), _Reads(spark, cli, file, f"s{i}"))
         assert found["u"] and found["d"] and found["c"] + found["r"], found
+
+
+def fitting(pool: Pool) -> Pool:
+    """Return a pool without values that typed readers refuse: infinite, before year 1, in several dimensions."""
+
+    def fits(sql_type: str, value: str) -> bool:
+        if (sql_type.endswith("[]") or sql_type == "listed") and UNFIT_ARRAY.search(value):
+            return False
+        kind = (
+            OF_TIME if TIMED.search(pool.base(sql_type)) else OF_NUMBERS if EXACT.search(pool.base(sql_type)) else None
+        )
+        return kind is None or not kind.search(value)
+
+    return replace(pool, values={kind: [v for v in values if fits(kind, v)] for kind, values in pool.values.items()})
 
 
 class _Reads:
