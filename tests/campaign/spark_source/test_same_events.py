@@ -53,7 +53,7 @@ def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
     return Cli(capsys)
 
 
-@over("seed", range(5), elsewhere=[])
+@over("seed", range(4), elsewhere=[])
 def test_all_readers_have_the_same_events(
     seed: int, place: Place, workspace: Path, spark: SparkSession, cli: Cli
 ) -> None:
