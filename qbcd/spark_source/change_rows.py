@@ -69,7 +69,7 @@ class Condition:
     sql: str
 
     def applies_to(self, there: Travel, read: Travel) -> bool:
-        """Return True if values of a batch, as it stages them, satisfy the condition as those of the read do."""
+        """Return True if a batch's staged values satisfy the condition as those of the read do."""
         whatever = self.sql in ("IS NULL", "IS NOT NULL")
         return whatever or there.kind == read.kind or {there.kind, read.kind} <= set(INTEGERS)
 
