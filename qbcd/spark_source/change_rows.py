@@ -76,7 +76,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class ReadColumns:
-    """What a read takes from each batch.
+    """The columns that a read takes from each batch.
 
     Attributes:
         columns: The columns of the stream; those that a batch does not have are NULL.
