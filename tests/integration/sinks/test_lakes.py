@@ -25,6 +25,7 @@ ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
 ENVELOPES = ["debezium", "changes"]
 BATCHES, KILLS = 60, 50
 IMPORTED = [
+    "deltalake",
     "duckdb",
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
