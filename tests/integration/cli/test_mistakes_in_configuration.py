@@ -185,7 +185,7 @@ MISTAKES = {
     "state-placeholder": Mistake(
         "version: 1", "version: 1\nstate: ${env:PW}://x", 2, "state", '"${env:PW}://x" names', "sqlite"
     ),
-    "workdir": Mistake("version: 1", "version: 1\nworkdir: s3://b/x", 2, "workdir", "not built yet", "local"),
+    "workdir": Mistake("version: 1", "version: 1\nworkdir: s3://b/x", 2, "workdir", "not the URL of a store", "s3://"),
     "spark-setting": Mistake("version: 1", "version: 1\nspark: {memory: 2g}", 2, "spark.memory", "unknown", "`conf`"),
     "master": Mistake(
         "version: 1", "version: 1\nspark: {master: '${env:PW}'}", 2, "spark.master", '"${env:PW}" is no', "local[*]"

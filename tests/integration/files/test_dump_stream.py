@@ -161,16 +161,10 @@ def many(count: int, credit: str) -> dict[int, tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [
-        {"local_bytes": 1000},
-        {"spark": {"master": "spark://127.0.0.1:1"}},
-        pytest.param({"local_rows": 1}, marks=pytest.mark.campaign),
-    ],
-    ids=str,
+    "settings", [{"local_bytes": 1000}, pytest.param({"local_rows": 1}, marks=pytest.mark.campaign)], ids=str
 )
 def test_files_of_any_size_are_compared_in_this_process(workspace: Path, settings: dict[str, Any]) -> None:
-    """Java is never started: not beyond a limit of `auto`, and not for the master of the tables of databases."""
+    """Java is not started, not even beyond a limit of `auto`; with a cluster as master Spark compares them."""
     scene = DumpScene(workspace)
     scene.data.update(settings)
     scene.put("01.csv", many(2000, "1.00"))
