@@ -28,7 +28,7 @@ from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.enrichment import Enricher, Enrichment
-from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.errors import ConfigError, NotBuilt, Refused, StateMissing
 from qbcd.local.database import LocalProvider, threads_for
 from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
@@ -334,14 +334,21 @@ class ProjectParts:
             enrichers.append(self._lookups(stream.config, stream.site))
         if not enrichers:
             return None
+        if matcher is not None and any(one.holds for one in enrichers):
+            raise NotBuilt(
+                "a lookup with `missing: hold` and subscriptions in one stream",
+                stream=stream.name,
+                remedy='leave the stream out of `streams` of the subscriptions, or write missing: "null"',
+            )
         written = self.config.subscriptions
         selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
-        return Enrichment(stream.site, enrichers, selecting)
+        return Enrichment(stream.site, enrichers, selecting, partial(self._folded, stream))
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
         from qbcd.lookups import LookupEnricher
 
-        return LookupEnricher(self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what)))
+        origin = self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what))
+        return LookupEnricher(origin, holds=any(self.config.lookups[n].missing == "hold" for n in config.enrich))
 
     def lookup_origin(
         self, stream: str, names: Sequence[str], progress: Callable[[str], None] = lambda what: None

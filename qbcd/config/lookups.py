@@ -25,7 +25,8 @@ class LookupConfig(Section):
         method: Way to read it: ``broadcast`` whole, ``index`` by lists of keys, ``mesh`` by a scan in key ranges;
             ``auto``, the default, takes the cheapest by measured times.
         memory: Most bytes of keys and rows that wait together; more keys need more scans.
-        missing: Reaction to a key without a row: ``null``, the default, or ``allocate`` a new surrogate key.
+        missing: Reaction to a key without a row: ``null``, the default; ``allocate`` a new surrogate key; ``hold`` the
+            event, and later ones with the same key of the stream, until the row exists.
         allocate_from: With ``allocate``, the first new surrogate key; larger ones belong to qbcd too.
     """
 
@@ -41,13 +42,6 @@ class LookupConfig(Section):
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupConfig:
-        if self.missing == "hold":
-            raise wrong(
-                "`missing: hold` is not built yet: events cannot wait for a partner and keep their order",
-                "write missing: null or allocate",
-                at="missing",
-                not_built=True,
-            )
         if len(set(self.on.values())) < len(self.on):
             raise wrong("a column of the relation is named twice", "name each column of the relation once", at="on")
         if self.missing == "allocate" and len(self.take) != 1:

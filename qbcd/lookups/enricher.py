@@ -79,8 +79,8 @@ class LookupEnricher(Enricher):
     field = FIELD
     travel = Travel("text")
 
-    def __init__(self, origin: LookupOrigin) -> None:
-        self._origin = origin
+    def __init__(self, origin: LookupOrigin, *, holds: bool = False) -> None:
+        self._origin, self.holds = origin, holds
         self._relations: Sequence[LookupRelation] = ()
 
     @override
@@ -109,7 +109,10 @@ class LookupJoin:
         self._origin, self._relations = origin, relations
 
     def objects(self, rows: IncomingRows) -> Iterator[pa.Array]:
-        """Yield the JSON text of each row's partners by lookup, in the order of ordinals, in pieces."""
+        """Yield the JSON text of each row's partners by lookup, in the order of ordinals, in pieces.
+
+        It is NULL for a row that has to wait for a partner.
+        """
         database = rows.database
         events = database.new_name()
         forms = [relation.forms(rows.travels) for relation in self._relations]
@@ -198,9 +201,15 @@ class LookupJoin:
             parts += [literal(f"{',' if n else '{'}{json_text(relation.name)}:"), f"coalesce(f{n}.object, 'null')"]
             equal = " AND ".join(f"e.l{n}_k{i} = f{n}.k{i}" for i in range(len(relation.match)))
             joins.append(f"LEFT JOIN {table} AS f{n} ON {equal}")
-        sql = (
-            f"SELECT concat({', '.join(parts)}, '}}') AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
-        )
+        late = [
+            f"f{n}.object IS NULL AND " + " AND ".join(f"e.l{n}_k{i} IS NOT NULL" for i in range(len(relation.match)))
+            for n, relation in enumerate(self._relations)
+            if relation.config.missing == "hold"
+        ]
+        value = f"concat({', '.join(parts)}, '}}')"
+        if late:  # a key with NULL never has a partner, so its event does not wait
+            value = f"CASE WHEN NOT coalesce(({') OR ('.join(late)}), FALSE) THEN {value} END"
+        sql = f"SELECT {value} AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
         with explained_errors(self._origin.stream):
             relation_of: Any = database.connection.cursor().sql(sql)
             read = getattr(relation_of, "to_arrow_reader", None) or relation_of.fetch_record_batch

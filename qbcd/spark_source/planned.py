@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,8 @@ def stream_of(parts: ProjectParts, options: ReadOptions) -> Stream:
 def prepared_row(stream: Stream) -> StreamRow:
     """Return the stream's row, and prove that this machine sees its files.
 
+    Its last batch is the last one that may be read: if events can wait for others, a poll has decided which ones do.
+
     Raises:
         NotPrepared: It has no baseline yet.
         StateConflict: It belongs to another project, or the workdir is not here.
@@ -145,7 +148,10 @@ def prepared_row(stream: Stream) -> StreamRow:
     if row is None or not row.prepared:
         raise not_prepared(stream.name)
     context.prove_place()
-    return row
+    if stream.enrichment is None or not stream.enrichment.holds:
+        return row
+    late = (one.seq for one in context.batches() if one.epoch == row.epoch and not stream.enrichment.is_ready(one))
+    return replace(row, last_batch_seq=next(late, row.last_batch_seq + 1) - 1)
 
 
 def load(options: ReadOptions) -> Loaded:
@@ -187,7 +193,9 @@ def plain_errors() -> Iterator[None]:
 # -- batches -----------------------------------------------------------------------------------------------------------
 def headers_after(stream: Stream, epoch: int, seq: int) -> list[BatchHeader]:
     """Return the batches of an epoch after a number, oldest first."""
-    return [one for one in stream.site.context.batches((epoch, seq)) if one.epoch == epoch]
+    found = [one for one in stream.site.context.batches((epoch, seq)) if one.epoch == epoch]
+    holds = stream.enrichment is not None and stream.enrichment.holds
+    return list(takewhile(stream.enrichment.is_ready, found)) if stream.enrichment is not None and holds else found
 
 
 def refuse_gap(stream: Stream, headers: Sequence[BatchHeader], wanted: range, epoch: int) -> None:
@@ -323,7 +331,7 @@ def _parts(
 ) -> Iterator[tuple[NamedFile, range | None, bool]]:
     """Yield a batch's files, large ones in parts; one part of each verifies the whole file."""
     site = stream.site
-    if isinstance(site, ParquetSite):
+    if isinstance(site, ParquetSite) and not outbox_files.is_split(stream, header):
         stored = FileSet.of_location(header.location)
         site.context.files.prove_parts(stored)
         named = [

@@ -79,7 +79,21 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
+WAITING = make_table(
+    METADATA,
+    PREFIX + "waiting",
+    text("stream", key=True),
+    big("epoch", key=True),
+    big("batch_seq", key=True),
+    text("header"),
+    text("file"),
+    text("hash"),
+    big("events"),
+    big("through"),
+    seconds("at"),
+    loose=("at",),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, WAITING)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
