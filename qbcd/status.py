@@ -252,7 +252,7 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
 
 
 def _last_lines(stream: Stream, header: BatchHeader, n: int) -> tuple[BatchHeader, list[str]] | None:
-    """Return a batch as readers get it with its last `n` events as JSON lines, or None if it was deleted meanwhile.
+    """Return a batch for readers with its last `n` events, or None if it was deleted meanwhile.
 
     A source replica has no pins. So an expired batch can be deleted while it is read; then the reader gets fewer rows.
 

@@ -72,7 +72,7 @@ class Blocked:
 
 
 class Split:
-    """The events of a batch with their values, divided into those that wait and those that do not.
+    """The events of a batch with their values, divided into those that wait and those that go.
 
     Args:
         pieces: Aligned arrays: the ordinals of events, and the JSON texts of each field.

@@ -191,7 +191,11 @@ class Enrichment:
         return [self._proven_file(BatchFile(one.file, one.hash, one.header.number, _WAIT)) for one in self._waiting]
 
     def _split(self, batch: BatchToEnrich, files: Sequence[Path]) -> Split:
-        """Divide a batch into events that wait, since others with their keys in `files` do or have no value."""
+        """Divide a batch into events that wait and those that go.
+
+        Args:
+            files: Files of earlier events that wait.
+        """
         from qbcd.enrichment.hold import Blocked, Split
 
         blocked = Blocked(batch.rows.database, batch.header.stream, files)

@@ -63,9 +63,9 @@ class BatchHeader:
 
     @property
     def waited(self) -> Mapping[str, Any] | None:
-        """The file with the rows and added fields of events that waited for this batch; None for other batches.
+        """The file of a batch of events that waited; None for other batches.
 
-        The replica has their changes since an earlier batch, ``of``.
+        It has rows and added fields. The replica has their changes since an earlier batch, ``of``.
         """
         found: Mapping[str, Any] | None = self.location.get(WAITED)
         return found

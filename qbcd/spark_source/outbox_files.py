@@ -29,7 +29,7 @@ FILE_EVENTS = 262_144  # events of one file
 
 
 def is_split(stream: Stream, header: BatchHeader) -> bool:
-    """Return True if a batch lacks events that wait, or has events that waited: its site has other rows."""
+    """Return True if a reader gets other rows of a batch than its site has, since events wait."""
     return stream.enrichment is not None and stream.enrichment.splits(header)
 
 
@@ -93,7 +93,7 @@ class OutboxFiles:
             return self._copy(rows, header, folder)
 
     def _write_view(self, header: BatchHeader, folder: Path) -> tuple[int, int]:
-        """Write the events of a batch that some readers get; return how many there are, and should be."""
+        """Write the events that readers get; return how many there are, and should be."""
         assert self._stream.enrichment is not None
         view = self._stream.enrichment.view(header)
         opened = partial(self._stream.site.open_staged, header)

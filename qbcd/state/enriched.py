@@ -81,7 +81,7 @@ def enriched_batches(state: ProjectState, stream: str) -> dict[Number, EnrichedB
 def put_enriched(
     state: ProjectState, stream: str, one: EnrichedBatch, waiting: WaitingEvents | None = None
 ) -> EnrichedBatch:
-    """Store the result of a batch with its events that wait, unless it has one; return the stored one."""
+    """Store the result of a batch and its events that wait, or return the stored one."""
     try:
         with state.write() as conn:
             found = _stored(conn, stream, one)

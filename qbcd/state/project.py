@@ -105,7 +105,7 @@ class Resend:
 
 
 class Deliveries(NamedTuple):
-    """The last batch of each sink, the resends that wait, by sink, and the number of events that wait."""
+    """By sink its last batch and the resend that waits; the number of events that wait."""
 
     acknowledged: dict[str, Acknowledged]
     resends: dict[str, Resend]

@@ -375,7 +375,7 @@ class StreamStore:
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
     def layers(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
-        """Return those of `batches` whose changes are applied to the replica; others have events that waited."""
+        """Return the batches that a replica applies: not those with events that waited."""
         return [header for header in self.batches(conn, stream, after) if header.waited is None]
 
     def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:

@@ -120,6 +120,43 @@ def by_key(found: list[dict[str, Any]]) -> dict[int, list[tuple[Any, ...]]]:
     return dict(rows)
 
 
+class Writes:
+    """Drawn writes to `sales`, and customers that come late."""
+
+    def __init__(self, place: Place, drawn: random.Random) -> None:
+        self.place, self.drawn = place, drawn
+        self.there, self.next_id, self.customers = set[int](), 1, {1}
+
+    def write(self) -> None:
+        """Insert, update, delete a sale, or change its key."""
+        drawn, choice = self.drawn, self.drawn.random()
+        customer, amount = drawn.randrange(1, 6), drawn.randrange(99)
+        if not self.there or choice < 0.45:
+            self.place.sql(f"INSERT INTO sales VALUES ({self._new()}, {customer}, {amount})")
+            return
+        one = drawn.choice(sorted(self.there))
+        if choice < 0.7:
+            self.place.sql(f"UPDATE sales SET customer_no = {customer}, amount = {amount} WHERE id = {one}")
+            return
+        self.there.remove(one)
+        if choice < 0.85:
+            self.place.sql(f"UPDATE sales SET id = {self._new()} WHERE id = {one}")
+        else:
+            self.place.sql(f"DELETE FROM sales WHERE id = {one}")
+
+    def _new(self) -> int:
+        self.there.add(self.next_id)
+        self.next_id += 1
+        return self.next_id - 1
+
+    def come(self, share: float) -> None:
+        """Insert a share of the customers that are missing."""
+        for no in range(2, 6):
+            if no not in self.customers and self.drawn.random() < share:
+                self.customers.add(no)
+                self.place.sql(f"INSERT INTO customer VALUES ({1000 + no}, {no})")
+
+
 @over(
     "strategy, seed",
     [pytest.param(strategy, seed, marks=pytest.mark.campaign) for strategy in ("mds", "id_rcs") for seed in range(2)],
@@ -141,35 +178,13 @@ def test_drawn_histories_with_kills(strategy: str, seed: int, place: Place, work
     data["defaults"]["sinks"] = ["out", "copy"]
     bare = {key: value for key, value in data["tables"][0].items() if key != "enrich"}
     data["tables"].append({**bare, "name": "bare", "sinks": ["plain"]})
-    there, next_id, customers, kills = dict[int, int](), 1, {1}, 0
+    writes, kills = Writes(place, drawn), 0
     with opened(data, workspace) as project:
         project.prepare()
     for step in range(8):
         for _ in range(drawn.randrange(6)):
-            choice = drawn.random()
-            if not there or choice < 0.45:
-                there[next_id] = drawn.randrange(1, 6)
-                place.sql(f"INSERT INTO sales VALUES ({next_id}, {there[next_id]}, {drawn.randrange(99)})")
-                next_id += 1
-            elif choice < 0.7:
-                one = drawn.choice(sorted(there))
-                there[one] = drawn.randrange(1, 6)
-                given = f"customer_no = {there[one]}, amount = {drawn.randrange(99)}"
-                place.sql(f"UPDATE sales SET {given} WHERE id = {one}")
-            elif choice < 0.85:
-                one = drawn.choice(sorted(there))
-                there[next_id] = there.pop(one)
-                place.sql(f"UPDATE sales SET id = {next_id} WHERE id = {one}")
-                next_id += 1
-            else:
-                one = drawn.choice(sorted(there))
-                del there[one]
-                place.sql(f"DELETE FROM sales WHERE id = {one}")
-        if step == 7 or drawn.random() < 0.5:
-            for no in range(2, 6):
-                if no not in customers and (step == 7 or drawn.random() < 0.4):
-                    customers.add(no)
-                    place.sql(f"INSERT INTO customer VALUES ({1000 + no}, {no})")
+            writes.write()
+        writes.come(1 if step == 7 else 0.2)
         for _ in range(drawn.randrange(3)):
             kills += killed_at(drawn.choice(POINTS), drawn.randrange(1, 3), data, workspace) == -signal.SIGKILL
         with opened(data, workspace) as project:
@@ -231,7 +246,7 @@ def test_keys_that_cannot_be_compared_here(place: Place, workspace: Path) -> Non
     with opened(looked_up(place, HOLD), workspace) as project:
         project.prepare()
         place.sql("INSERT INTO sales VALUES ('1', 2, 10)")
-        with pytest.raises(Refused, match="cannot wait .* column id can treat different values as equal"):
+        with pytest.raises(Refused, match=r"cannot wait .* column id can treat different values as equal"):
             poll(project)
 
 

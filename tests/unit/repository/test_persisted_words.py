@@ -71,6 +71,7 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_waiting": "stream* epoch* batch_seq* header file hash events through at seal",
     "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
@@ -92,6 +93,9 @@ POINTS = (
     "before_enrichment",
     "enrichment_written",
     "after_enrichment",
+    "before_release",
+    "after_release",
+    "before_settlement",
     "before_purge",
     "after_purge",
     "before_publish",
