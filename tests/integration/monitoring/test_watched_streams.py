@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from qbcd.common import hooks
+from qbcd.common.phases import PHASES
 from tests.support import wait_until
 from tests.support.cli import Cli
 from tests.support.hook_server import hook_server
@@ -49,6 +52,35 @@ def test_all_show_the_same(
     for mine, now in zip(shown, cli("status", "--json").data["streams"], strict=True):
         assert {**mine, "lag_seconds": 0, "pass": 0} == {**now, "lag_seconds": 0, "pass": 0}
     assert "Ranges by last visit" in [one.text for one in page.iter("h3")]
+
+
+@over(elsewhere=[])
+@pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
+def test_phases_add_up_to_the_poll(place: Place, workspace: Path, strategy: str) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    with opened(
+        config(place.url, {"name": "s", "table": place.table("t"), "strategy": strategy}), workspace
+    ) as project:
+        project.stream("s").prepare()
+        place.sql("INSERT INTO t VALUES (1, 1)")
+        for point in ("before_commit", "before_publish"):
+            hooks.register(point, lambda: time.sleep(0.3))
+        began = time.monotonic()
+        try:
+            (outcome,) = poll(project, "s")
+        finally:
+            for point in ("before_commit", "before_publish"):
+                hooks.register(point, None)
+        took = time.monotonic() - began
+        assert outcome.phases["commit"] >= 0.3
+        assert outcome.phases["deliver"] >= 0.3
+        assert 0.6 <= sum(outcome.phases.values()) <= took
+        assert {*outcome.phases} <= {*PHASES}
+        assert {"lease", "plan", "fetch", "compact", "unfinished"} <= {*outcome.phases}
+        place.sql("DROP TABLE t")
+        failed = project.run("s", once=True).outcomes[0]
+        assert failed.error is not None
+        assert {*failed.phases} == {"lease", "deliver", "unfinished"}
 
 
 @over()
