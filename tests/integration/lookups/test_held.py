@@ -50,6 +50,10 @@ def test_events_wait_in_order_by_key(strategy: str, place: Place, workspace: Pat
         place.sql("INSERT INTO sales VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30), (4, NULL, 40)")
         poll(project)
         assert sorted(shown(events(workspace))) == [("c", 1, 10, 1001), ("c", 4, 40, None)]
+        with pytest.raises(Refused, match="contain 2 events that wait"):
+            stream.resend("out")
+        with pytest.raises(Refused, match="2 events wait for a row of a lookup"):
+            stream.reset()
         place.sql("UPDATE sales SET customer_no = 1, amount = 21 WHERE id = 2")
         place.sql("UPDATE sales SET amount = 11 WHERE id = 1")
         poll(project)
@@ -212,6 +216,7 @@ def test_drawn_histories_with_kills(strategy: str, seed: int, place: Place, work
     assert rows == place.sql("SELECT id, customer_no, amount FROM sales ORDER BY id")
 
 
+@pytest.mark.campaign
 @over(elsewhere=())
 def test_what_is_refused_while_events_wait(place: Place, workspace: Path) -> None:
     """Rows of the replica would come before events that wait; without the lookup these would be lost."""
@@ -235,6 +240,7 @@ def test_what_is_refused_while_events_wait(place: Place, workspace: Path) -> Non
     assert shown(events(workspace)) == [("c", 1, 10, None)]
 
 
+@pytest.mark.campaign
 @over(elsewhere=())
 def test_keys_that_cannot_be_compared_here(place: Place, workspace: Path) -> None:
     """Two numeric values, or texts of many collations, can be equal and look different."""
