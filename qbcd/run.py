@@ -62,6 +62,7 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         phases.ended("deliver")
         plan, warnings = plan_of(stream, held.row)
+        report.plan = plan
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         change = change_of(held.row.checkpoint, plan)

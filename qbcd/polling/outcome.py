@@ -11,6 +11,7 @@ from typing import Literal
 from qbcd.common.phases import ended, timed
 from qbcd.error_messages import one_message
 from qbcd.errors import LeaseHeld, QbcdError, Refused
+from qbcd.model import StreamPlan
 from qbcd.run import run_stream
 from qbcd.state import UNCAPTURED, Run
 from qbcd.stream import Report, Stream
@@ -33,6 +34,7 @@ class Outcome:
         attempts: By sink, the failed deliveries in a row of its next batch; empty as `pending`.
         epoch: UTC second of the stream's `prepare`; 0 if the poll did not read it.
         phases: Seconds by phase of the poll (`qbcd.common.phases`).
+        plan: The plan of the poll; None if the poll ended before it was made.
     """
 
     stream: str
@@ -47,6 +49,7 @@ class Outcome:
     attempts: Mapping[str, int] = field(default_factory=dict)
     epoch: int = 0
     phases: Mapping[str, float] = field(default_factory=dict)
+    plan: StreamPlan | None = None
 
     @property
     def exit_code(self) -> int:
@@ -83,7 +86,7 @@ def poll(stream: Stream) -> Outcome:
             outcome = Outcome(stream.name, report if did else None, error)
         else:
             ended("compact")  # the lease is released
-    outcome.phases = seconds
+    outcome.phases, outcome.plan = seconds, report.plan
     outcome.run = _record(stream, outcome, report, started)
     outcome.pending, outcome.attempts, outcome.epoch = report.pending, report.attempts, report.epoch
     return outcome

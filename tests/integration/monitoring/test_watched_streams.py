@@ -83,6 +83,45 @@ def test_phases_add_up_to_the_poll(place: Place, workspace: Path, strategy: str)
         assert {*failed.phases} == {"lease", "deliver", "unfinished"}
 
 
+@over(elsewhere=[])
+def test_openlineage_events_of_a_query_have_tables_and_columns(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer); CREATE TABLE u (id integer PRIMARY KEY, m integer)")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(workspace / "events.json"))
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
+    t, u = place.table("t"), place.table("u")
+    query = f"SELECT t.id, t.n + u.m AS total FROM {t} AS t JOIN {u} AS u ON u.id = t.id"
+    streams = (
+        {"name": "q", "query": query, "key": ["id"], "strategy": {"type": "vbd", "variant": "checksum"}},
+        {"name": "t", "table": t, "strategy": "id_rcs"},
+    )
+    with opened(config(place.url, *streams, openlineage={}), workspace) as project:
+        for name in ("q", "t"):
+            project.stream(name).prepare()
+        place.sql("INSERT INTO t VALUES (1, 1); INSERT INTO u VALUES (1, 2)")
+        poll(project)
+    events = [json.loads(line) for line in (workspace / "events.json").read_text().splitlines()]
+    ended = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
+    inputs = [one["name"].rpartition(".")[2] for one in ended["q"]["inputs"]]
+    assert sorted(inputs) == ["t", "u"]
+    fields = {
+        name: {
+            column: [
+                (i["name"].rpartition(".")[2], i["field"], i["transformations"][0]["subtype"]) for i in f["inputFields"]
+            ]
+            for column, f in one["outputs"][0]["facets"]["columnLineage"]["fields"].items()
+        }
+        for name, one in ended.items()
+    }
+    assert {name: sorted(found) for name, found in fields["q"].items()} == {
+        "id": [("t", "id", "IDENTITY")],
+        "total": [("t", "n", "TRANSFORMATION"), ("u", "m", "TRANSFORMATION")],
+    }
+    assert fields["t"] == {"id": [("t", "id", "IDENTITY")], "n": [("t", "n", "IDENTITY")]}
+
+
 @over()
 def test_a_column_that_is_only_reported_has_one_message(place: Place, workspace: Path) -> None:
     """One message over several jobs: the history has what the job before reported."""

@@ -68,7 +68,7 @@ def in_sqlite(path: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-@over("strategy", ["mds", "id_rcs", pytest.param("id", marks=pytest.mark.campaign)], elsewhere=["mds"])
+@over("strategy", ["mds", "id_rcs", pytest.param("id", marks=pytest.mark.campaign)], elsewhere=[])
 def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str, workspace: Path) -> None:
     """A mirror, a history and files that are added later; the first sink gets its batches alone."""
     fill(place)
@@ -97,6 +97,7 @@ def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str
     ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_a_lost_mirror_is_filled_between_two_batches(strategy: str, database: str, workspace: Path) -> None:
     """The mirror fails, another sink goes on; the batches that wait for the mirror are in the rows of the replica."""
