@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
-    from qbcd.lookups import LookupOrigin, LookupRelation
+    from qbcd.lookups import LookupOrigin, LookupRelation, SharedSearches
     from qbcd.subscriptions.enricher import SubscriptionEnricher
     from qbcd.subscriptions.registry import Subscriptions
 
@@ -348,7 +348,7 @@ class ProjectParts:
         from qbcd.lookups import LookupEnricher
 
         origin = self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what))
-        return LookupEnricher(origin, holds=any(self.config.lookups[n].missing == "hold" for n in config.enrich))
+        return LookupEnricher(origin, holds=any(self.config.lookups[n].holds for n in config.enrich))
 
     def lookup_origin(
         self, stream: str, names: Sequence[str], progress: Callable[[str], None] = lambda what: None
@@ -372,9 +372,20 @@ class ProjectParts:
             if name not in self.config.lookups:
                 known = ", ".join(self.config.lookups) or "none"
                 raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
-        return LookupOrigin(
-            stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress
-        )
+        with self._made:  # one for all streams
+            searches = self._searches
+
+        def resolve() -> list[LookupRelation]:
+            return [relation(name) for name in names]
+
+        return LookupOrigin(stream, resolve, self.state, self.config.workdir, progress, searches)
+
+    @cached_property
+    def _searches(self) -> SharedSearches:
+        """The searches of lookups that run now, which streams share."""
+        from qbcd.lookups import SharedSearches
+
+        return SharedSearches()
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""

@@ -65,6 +65,7 @@ class StreamStatus:
         failures: By sink, the failed delivery of its next batch.
         resends: By sink, when it was requested that it gets the rows of the replica; its batches wait for that.
         held: Events that wait for a row of a lookup.
+        estimates: Approximate counts of them.
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
@@ -94,6 +95,7 @@ class StreamStatus:
     failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
     resends: Mapping[str, float] = field(default_factory=dict)
     held: int = 0
+    estimates: Sequence[str] = ()
     skipped: Sequence[Skipped] = ()
     error: str = ""
     failed: QbcdError | None = None
@@ -153,6 +155,8 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         status.pending = pending(stream.site)
         status.resends = {sink: one.at for sink, one in stream.project.resends(stream.name).items()}
         status.held = stream.project.waiting_events(stream.name)
+        if status.held and stream.enrichment is not None:
+            status.estimates = [text for one in stream.enrichment.enrichers for text in one.estimates()]
         status.skipped = [one for one in stream.project.skipped(stream.name) if one.epoch == row.epoch]
         _add_progress(stream, row, status)
     except QbcdError as error:
@@ -337,6 +341,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "pending": dict(status.pending),
         "resends": {sink: {"requested_at": at} for sink, at in status.resends.items()},
         "held_events": status.held,
+        "estimates": list(status.estimates),
         "skipped": [
             {"sink": one.sink, "epoch": one.epoch, "batch_seq": one.seq, "events": one.events, "at": one.at}
             for one in status.skipped

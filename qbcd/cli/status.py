@@ -288,6 +288,8 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "pending", ", ".join(waiting) or "nothing"
     if one.held:
         yield "waiting", f"{formatting.counted(one.held, 'event')} for a row of a lookup"
+    for text in one.estimates:
+        yield "estimate", text
     for sink, at in one.resends.items():
         yield "resend", f"{sink} is to get the rows of the replica, requested {_ago(at)}"
     for lost in one.skipped:

@@ -69,6 +69,10 @@ class Enricher(ABC):
         """Return what the user should know about the batches since the last call."""
         return []
 
+    def estimates(self) -> list[str]:
+        """Return approximate counts of the events that wait, for `qbcd status`."""
+        return []
+
     def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:
         """Yield subjects and texts of what it reads, for `qbcd check`.
 

@@ -278,3 +278,40 @@ def test_spark_reads_the_same(strategy: str, place: Place, workspace: Path, spar
         place.sql("INSERT INTO customer VALUES (1002, 2)")
         poll(project)
         assert read() == [(1, "insert", 1, 10), (2, "insert", 2, 20)]
+
+
+@over(
+    "overload",
+    ["top", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("first", "sample", "cluster"))],
+    elsewhere=(),
+)
+def test_overload_decides_what_waits(overload: str, place: Place, workspace: Path) -> None:
+    """1,000 keys do not fit into the memory; each poll searches as many as fit, until none waits."""
+    made(place)
+    place.sql("INSERT INTO customer VALUES " + ", ".join(f"({1000 + i}, {i})" for i in range(2, 901)))
+    lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "memory": 32 << 10, "overload": overload}
+    with opened(looked_up(place, lookup), workspace) as project:
+        project.prepare()
+        rows = [(i, i % 1000 + 1, i) for i in range(1000)] + [(2000 + i, i % 10 + 500, i) for i in range(200)]
+        place.sql("INSERT INTO sales VALUES " + ", ".join(map(str, rows)))
+        poll(project)
+        first = events(workspace)
+        [status] = project.status()
+        assert 0 < len(first) < 1200 == len(first) + status.held
+        if overload == "top":
+            assert sum(one["key"]["id"] >= 2000 for one in first) == 200, "the keys of most events"
+        if overload == "sample":
+            assert status.estimates[0].startswith("lookup customer: about ")
+            assert 700 < int(status.estimates[0].split()[3]) < 1000, "900 of 1,000"
+        polls = 0
+        while project.status()[0].held:
+            poll(project)
+            polls += 1
+    found = events(workspace)
+    assert polls > 1
+    assert sorted(one["key"]["id"] for one in found) == sorted(key for key, *_ in rows)
+    assert all(
+        one["lookup"]["customer"] == ({"sk": 1000 + no} if no <= 900 else None)
+        for one in found
+        for no in [one["after"]["customer_no"]]
+    )

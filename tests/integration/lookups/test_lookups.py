@@ -12,10 +12,12 @@ import pytest
 import qbcd
 from qbcd.api import parts_of
 from qbcd.check import check_stream
+from qbcd.common import hooks
 from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.lookups import search
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up, partners
+from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
@@ -176,6 +178,42 @@ def test_values_that_the_relation_cannot_have(method: str, place: Place, workspa
         place.sql(f"INSERT INTO sales {values(rows)}")
         poll(project)
     assert partners(workspace) == {1: {"sk": 1}, 2: None, 3: None}
+
+
+@pytest.mark.campaign
+def test_streams_share_a_scan(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two streams that come while one searches are one search; a key with two partners refuses its own stream only."""
+    filled(place)
+    place.sql("INSERT INTO customer VALUES (99999, 7, 'twin')")
+    names, reads = ["sales", "more", "third"], list[int]()
+    data = looked_up(place, {"on": {"customer_no": "no"}, "take": ["sk"], "method": "mesh"}, key=["id"]) | {"jobs": 3}
+    for name in names[1:]:
+        place.sql(f"CREATE TABLE {name} (id integer PRIMARY KEY, customer_no bigint)")
+        data["tables"].append({**data["tables"][0], "name": name, "table": name})
+    with opened(data, workspace) as project:
+        project.prepare()
+        for number, name in enumerate(names):
+            keys = [3 + number, 5, 9000] + ([7] if name == "third" else [])
+            place.sql(f"INSERT INTO {name} {values([(i, key) for i, key in enumerate(keys)])}")
+        shared = parts_of(project)._searches
+
+        def met() -> None:
+            reads.append(1)
+            if len(reads) == 1:
+                wait_until(lambda: sum(len(one.waiting) for one in shared._relations.values()) == 2)
+
+        hooks.register("mid_lookup", met)
+        try:
+            outcomes = project.run(once=True).outcomes
+        finally:
+            hooks.register("mid_lookup", None)
+    assert len(reads) == 2
+    assert [one.stream for one in outcomes if one.error is not None] == ["third"]
+    found = {
+        (one["event_id"].partition(":")[0], one["key"]["id"]): one["lookup"]["customer"] for one in events(workspace)
+    }
+    wanted = {(name, i): key for n, name in enumerate(names[:2]) for i, key in enumerate([3 + n, 5, 9000])}
+    assert found == {one: {"sk": 1000 + key} if key < CUSTOMERS else None for one, key in wanted.items()}
 
 
 def test_an_enum_is_no_key(place: Place, workspace: Path) -> None:
