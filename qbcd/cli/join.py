@@ -12,6 +12,7 @@ from rich.markup import escape
 from qbcd.cli import formatting
 from qbcd.cli.app import switch
 from qbcd.cli.output import Output
+from qbcd.errors import ConfigError
 
 if TYPE_CHECKING:
     from qbcd.comparison.joined import JoinResult
@@ -26,8 +27,10 @@ Parents = Annotated[str, typer.Argument(metavar="PARENTS", help="The file with o
 class JoinArguments:
     """The options of ``join``."""
 
-    on: Annotated[str, typer.Option(metavar="A=B", help="Column of CHILDREN and key of PARENTS; A if equal.")]
-    output_file: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The new Parquet file.")]
+    on: Annotated[str, typer.Option(metavar="A=B", help="Column of CHILDREN and key of PARENTS; A if equal.")] = ""
+    output_file: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="The new Parquet file.")
+    ] = None
     take: Annotated[str, typer.Option(metavar="COLUMNS", help="Columns of PARENTS; default: all but the key.")] = ""
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Most bytes of PARENTS in memory.")] = "64MB"
     method: Annotated[str, typer.Option(metavar="M", help="auto, advanced, basic or hash.")] = "auto"
@@ -40,11 +43,13 @@ def join(output: Output, children: Children, parents: Parents, options: JoinArgu
     from qbcd.comparison.joined import FileJoin
     from qbcd.comparison.options import join_options
 
+    if options.output_file is None and not options.explain:
+        raise ConfigError("--output names no file", remedy="-o joined.parquet; or --explain, which joins nothing")
     chosen = join_options(options.on, options.take, options.memory, options.method, options.form or None)
     with output.working(f"joining {children} and {parents}"):
         one = FileJoin(children, parents, chosen)
         found = one.plan()
-        if not options.explain:
+        if options.output_file is not None and not options.explain:
             one.write(options.output_file)
     if output.as_json:
         output.data(vars(found))

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from pyarrow import parquet
 
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, DumpRefused, Refused
+from qbcd.errors import ConfigError, LocalFailed, Refused
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
 from qbcd.local.database import LocalDatabase
@@ -106,7 +106,7 @@ class FileJoin:
         if twice:
             raise ConfigError(f"both files have a column {twice[0]!r}", remedy="choose others with --take a,b")
         self.schema = pa.schema([*self._children.schema, *(self._parents.schema.field(name) for name in self.take)])
-        self.result = JoinResult(options.method)
+        self.result, self._planned = JoinResult(options.method), False
 
     def _forms_of_files(self) -> list[FileFormat]:
         """Return the format of each file, with the types of its own columns.
@@ -134,6 +134,7 @@ class FileJoin:
     def plan(self) -> JoinResult:
         """Choose method and window by one scan of the two key columns."""
         found, chunks = self.result, CHUNKS if self.options.method != "basic" else 1 << 30
+        self._planned = True
         sample = self._sample()
         places = self._places(sample)
         far = deviations(places, found.parents, found.rows)
@@ -187,31 +188,40 @@ class FileJoin:
 
         Raises:
             Refused: Two parents in one window have the same key.
-            LocalFailed: The join of mishits failed.
+            LocalFailed: The file cannot be written, or the join of mishits failed.
         """
-        found = self.result if self.result.parents else self.plan()
+        found = self.result if self._planned else self.plan()
         attempt = path.with_name(f".{path.name}.attempt")
         try:
-            with ExitStack() as opened:
-                folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix=".qbcd-join-", dir=path.parent)))
-                spilled = _Spilled(folder / "mishits.parquet", self._children.schema)
-                with parquet.ParquetWriter(attempt, self.schema, compression="snappy") as file:
-                    put = _Rows(file, self.schema)
-                    if found.method == "hash":
-                        self._hash(None, folder, put)
-                    else:
-                        (self._basic if found.method == "basic" else self._advanced)(put, spilled)
-                        spilled.close()
-                        found.mishits = spilled.rows
-                        if spilled.rows:
-                            self._hash(spilled.path, folder, put)
-                    put.flush()
-                found.orphans = put.orphans
-                attempt.replace(path)
+            self._write(attempt)
+            attempt.replace(path)
+        except OSError as error:
+            raise LocalFailed(
+                f"{path} cannot be written: {error.strerror or error}",
+                remedy="check the folder of --output and its disk",
+            ) from error
         finally:
             attempt.unlink(missing_ok=True)
             release_freed()
         return found
+
+    def _write(self, path: Path) -> None:
+        found = self.result
+        with ExitStack() as opened:
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix=".qbcd-join-", dir=path.parent)))
+            spilled = _Spilled(folder / "mishits.parquet", self._children.schema)
+            with parquet.ParquetWriter(path, self.schema, compression="snappy") as file:
+                put = _Rows(file, self.schema)
+                if found.method == "hash":
+                    self._hash(None, folder, put)
+                else:
+                    (self._basic if found.method == "basic" else self._advanced)(put, spilled)
+                    spilled.close()
+                    found.mishits = spilled.rows
+                    if spilled.rows:
+                        self._hash(spilled.path, folder, put)
+                put.flush()
+            found.orphans = put.orphans
 
     def _advanced(self, put: _Rows, spilled: _Spilled) -> None:
         """A ring of chunks of the window, one of which is replaced at a time."""
@@ -470,6 +480,3 @@ def _known(reader: DumpReader, name: str) -> None:
 
 def _name(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-__all__ = ["DumpRefused", "FileJoin", "JoinMethod", "JoinOptions", "JoinResult"]
