@@ -11,17 +11,16 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from qbcd.common.durable import sync
 from qbcd.enrichment.enricher import NONE_SELECTED
 from qbcd.errors import LocalFailed, StateConflict
 from qbcd.state.enriched import BatchFile, EnrichedBatch, Number
+from qbcd.stores.parts import PartStore
 
 Chosen = Callable[[Sequence[pa.Array]], pa.Array]
 _NAME = re.compile(r"(held-|sent-|)([0-9]+)-([0-9]+)-[0-9]+-[0-9a-f]+\.parquet")
@@ -32,16 +31,16 @@ class FileOfBatch:
     """A new file of one batch, not yet named by a row.
 
     Args:
-        folder: The stream's folder.
+        parts: The place of the stream's files.
         number: Epoch and number of the batch.
         token: The fencing token of the lease.
         fields: The number of fields.
         chosen: Returns from the values of a piece the events that are selected, and not NULL; None if all are.
     """
 
-    def __init__(self, folder: Path, number: Number, token: int, fields: int, chosen: Chosen | None) -> None:
+    def __init__(self, parts: PartStore, number: Number, token: int, fields: int, chosen: Chosen | None) -> None:
         self.name = f"{number[0]}-{number[1]}-{token}-{uuid.uuid4().hex}.parquet"
-        self.path, self._chosen, self._fields = folder / self.name, chosen, fields
+        self._parts, self._chosen, self._fields = parts, chosen, fields
         self.rows = 0
         self._places = 0
         self._counts: Counter[str] = Counter()
@@ -63,18 +62,16 @@ class FileOfBatch:
             LocalFailed: The file cannot be written.
         """
         try:
-            for folder in (self.path.parent.parent.parent, self.path.parent.parent, self.path.parent):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with parquet.ParquetWriter(self.path, self._schema, compression="snappy", write_page_checksum=True) as file:
+            self._parts.create()
+            path = self._parts.workplace(self.name)
+            with parquet.ParquetWriter(path, self._schema, compression="snappy", write_page_checksum=True) as file:
                 for piece in pieces:
                     file.write_batch(self._rows_of(piece))
-            sync(self.path)
-            for folder in self.path.parents[:3]:
-                sync(folder)
-            return hash_of(self.path)
+            self._parts.keep(self.name)
+            return hash_of(path)
         except OSError as error:
             raise LocalFailed(
-                f"the file {self.path} cannot be written: {error.strerror or error}",
+                f"the file {self._parts.place(self.name)} cannot be written: {error.strerror or error}",
                 remedy="check the workdir and its disk; the batch waits, and the next poll tries again",
             ) from error
 
@@ -95,8 +92,7 @@ class FileOfBatch:
 
     def drop(self) -> None:
         """Remove the file, which no row names."""
-        with suppress(OSError):
-            self.path.unlink()
+        self._parts.remove(self.name)
 
 
 def hash_of(path: Path) -> str:
@@ -108,20 +104,20 @@ def hash_of(path: Path) -> str:
     return found.hexdigest()
 
 
-def proven(folder: Path, one: BatchFile, stream: str) -> Path:
-    """Return the file of a batch, as it was stored.
+def proven(parts: PartStore, one: BatchFile, stream: str) -> Path:
+    """Return a local path of the file of a batch, as it was stored.
 
     Raises:
         StateConflict: It is missing, or was changed.
     """
-    path = folder / one.file
     try:
+        path = parts.kept(one.file)
         problem = "was changed" if hash_of(path) != one.hash else ""
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
     if problem:
         raise StateConflict(
-            f"the file {path} with the {one.what} of batch {one.number} {problem}",
+            f"the file {parts.place(one.file)} with the {one.what} of batch {one.number} {problem}",
             stream=stream,
             remedy="share one workdir among all hosts of the project, or restore the file from a backup; "
             f"or {_without(one, stream)}",
@@ -140,7 +136,9 @@ def selected_by(place: int) -> Chosen:
     return lambda values: pc.fill_null(pc.not_equal(values[place], NONE_SELECTED), False)
 
 
-def sweep(folder: Path, rows: Mapping[Number, EnrichedBatch], there: set[Number], named: Collection[str] = ()) -> None:
+def sweep(
+    parts: PartStore, rows: Mapping[Number, EnrichedBatch], there: set[Number], named: Collection[str] = ()
+) -> None:
     """Remove files of batches that no longer exist, and other attempts of batches with a file.
 
     A file of a batch without a row is left: the process that wrote it may be about to name it.
@@ -148,14 +146,11 @@ def sweep(folder: Path, rows: Mapping[Number, EnrichedBatch], there: set[Number]
     Args:
         named: The files with rows of events that wait, or have waited. Others of the same batches are removed.
     """
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        match = _NAME.fullmatch(path.name)
-        if match is None or path.name in named:
+    for name in parts.names():
+        match = _NAME.fullmatch(name)
+        if match is None or name in named:
             continue
         number = int(match[2]), int(match[3])
         row = rows.get(number)
-        if (row is not None and row.file != path.name) or (row is None and number not in there):
-            with suppress(OSError):
-                path.unlink()
+        if (row is not None and row.file != name) or (row is None and number not in there):
+            parts.remove(name)

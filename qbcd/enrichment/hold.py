@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.common.durable import sync
 from qbcd.enrichment.enricher import BatchToEnrich
 from qbcd.enrichment.files import hash_of
 from qbcd.errors import LocalFailed, Refused
@@ -23,6 +22,7 @@ from qbcd.local.parquet_rows import rows_of_files, text
 from qbcd.local.query import Query, columns_of, duckdb_type
 from qbcd.model import BatchHeader, Travel
 from qbcd.sites.event_schema import event_fields
+from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ _INEXACT = ("float32", "float64")  # their zeros have two texts
 class WrittenEvents:
     """A durable file with events; no row names it yet."""
 
-    path: Path
+    name: str
     hash: str
     counts: dict[str, int]
 
@@ -139,15 +139,15 @@ class Split:
             for piece in read(131_072):
                 yield list(piece.columns)
 
-    def write_waiting(self, folder: Path, token: int) -> WrittenEvents:
+    def write_waiting(self, parts: PartStore, token: int) -> WrittenEvents:
         """Write the rows of the events that wait, with their keys."""
         sql = (
             f"SELECT s.*, t.{_KEYS} FROM ({self._batch.rows.query.sql}) AS s JOIN {self.table} AS t USING (ordinal) "
             "WHERE t.waits ORDER BY s.ordinal"
         )
-        return self._written(HELD, folder, token, sql, self.counts(waiting=True))
+        return self._written(HELD, parts, token, sql, self.counts(waiting=True))
 
-    def write_going(self, folder: Path, token: int) -> WrittenEvents:
+    def write_going(self, parts: PartStore, token: int) -> WrittenEvents:
         """Write the rows and values of the events that do not wait, as a batch of their own."""
         named = "".join(f", t.f_{i}" for i in range(self.fields))
         sql = (
@@ -155,24 +155,33 @@ class Split:
             f"s.ordinal AS {ORIGIN}{named}, CAST(NULL AS BIGINT) AS place FROM ({self._batch.rows.query.sql}) AS s "
             f"JOIN {self.table} AS t USING (ordinal) WHERE NOT t.waits ORDER BY ordinal"
         )
-        return self._written(SENT, folder, token, sql, self.counts(waiting=False))
+        return self._written(SENT, parts, token, sql, self.counts(waiting=False))
 
-    def _written(self, kind: str, folder: Path, token: int, sql: str, counts: dict[str, int]) -> WrittenEvents:
-        header = self._batch.header
-        path = folder / f"{kind}-{header.epoch}-{header.seq}-{token}-{uuid.uuid4().hex}.parquet"
-        return WrittenEvents(path, _copied(self._blocked.run, sql, path), counts)
+    def _written(self, kind: str, parts: PartStore, token: int, sql: str, counts: dict[str, int]) -> WrittenEvents:
+        name = _name(kind, self._batch.header, token)
+        return WrittenEvents(name, _copied(self._blocked.run, sql, parts, name), counts)
 
 
-def write_rest(blocked: Blocked, header: BatchHeader, held: Path, sent: Path, token: int) -> WrittenEvents:
-    """Write the events of a file that are not in the file of a later batch."""
-    table = blocked.database.new_name()
+def write_rest(
+    blocked: Blocked, header: BatchHeader, files: tuple[Path, Path], parts: PartStore, token: int
+) -> WrittenEvents:
+    """Write the events of a file that are not in the file of a later batch.
+
+    Args:
+        files: The two files.
+    """
+    table, (held, sent) = blocked.database.new_name(), files
     blocked.run(
         f"CREATE TABLE {table} AS SELECT * FROM read_parquet({text(str(held))}) WHERE ordinal NOT IN "
         f"(SELECT {ORIGIN} FROM read_parquet({text(str(sent))}))"
     )
     counts = dict(blocked.run(f"SELECT op, count(*) FROM {table} GROUP BY op ORDER BY op"))
-    path = held.parent / f"{HELD}-{header.epoch}-{header.seq}-{token}-{uuid.uuid4().hex}.parquet"
-    return WrittenEvents(path, _copied(blocked.run, f"SELECT * FROM {table} ORDER BY ordinal", path), counts)
+    name = _name(HELD, header, token)
+    return WrittenEvents(name, _copied(blocked.run, f"SELECT * FROM {table} ORDER BY ordinal", parts, name), counts)
+
+
+def _name(kind: str, header: BatchHeader, token: int) -> str:
+    return f"{kind}-{header.epoch}-{header.seq}-{token}-{uuid.uuid4().hex}.parquet"
 
 
 def rows_in(database: LocalDatabase, path: Path, columns: Sequence[tuple[str, Travel]]) -> Query:
@@ -219,18 +228,16 @@ def _key_text(value: str, travel: Travel) -> str:
     return f"rtrim(CAST({value} AS VARCHAR), ' ')" if travel.kind == "text" else f"CAST({value} AS VARCHAR)"
 
 
-def _copied(run: Callable[[str], object], sql: str, path: Path) -> str:
+def _copied(run: Callable[[str], object], sql: str, parts: PartStore, name: str) -> str:
     """Write rows into a new file durably; return its hash."""
     try:
-        for folder in (path.parent.parent.parent, path.parent.parent, path.parent):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parts.create()
+        path = parts.workplace(name)
         run(f"COPY ({sql}) TO {text(str(path))} (FORMAT PARQUET, COMPRESSION SNAPPY)")
-        sync(path)
-        for folder in path.parents[:3]:
-            sync(folder)
+        parts.keep(name)
         return hash_of(path)
     except OSError as error:
         raise LocalFailed(
-            f"the file {path} cannot be written: {error.strerror or error}",
+            f"the file {parts.place(name)} cannot be written: {error.strerror or error}",
             remedy="check the workdir and its disk; the batch waits, and the next poll tries again",
         ) from error

@@ -5,7 +5,6 @@ See docs/design/protocol.md#rule-26.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from qbcd.sites.event_schema import casts, event_fields
 from qbcd.state import StreamRow
 from qbcd.state.enriched import BatchFile, EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
 from qbcd.state.waiting import WaitingEvents, replace_waiting, waiting_events
+from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -57,7 +57,7 @@ class Enrichment:
         self._folded = folded
         self._rows: dict[Number, EnrichedBatch] = {}
         self._waiting: list[WaitingEvents] = []
-        self._proven: set[str] = set()
+        self._proven: dict[str, Path] = {}
         self._begun = self._collected = self._released = False
         self._through: Number = (0, 0)  # every batch up to here that needs a result has one
         places = [place for place, one in enumerate(enrichers) if one.selects]
@@ -68,6 +68,10 @@ class Enrichment:
     def fields(self) -> tuple[tuple[str, Travel], ...]:
         """The added fields, with their form for typed readers."""
         return tuple((one.field, one.travel) for one in self.enrichers)
+
+    @property
+    def _parts(self) -> PartStore:
+        return parts_of(self._context)
 
     @property
     def _holding(self) -> list[int]:
@@ -119,7 +123,7 @@ class Enrichment:
 
         named = {one.file for one in self._waiting}
         named |= {header.waited["file"] for header in batches if header.waited is not None}
-        sweep(folder_of(self._context), self._rows, there, named)
+        sweep(self._parts, self._rows, there, named)
         self._collected = True
 
     def _begin(self, header: BatchHeader) -> None:
@@ -144,15 +148,15 @@ class Enrichment:
         chosen = None if self._select is None else selected_by(self._select)
         if splits:
             chosen = lambda values: values[-1]  # noqa: E731
-        file = FileOfBatch(folder_of(self._context), _number(header), token, len(self.enrichers), chosen)
+        file = FileOfBatch(self._parts, _number(header), token, len(self.enrichers), chosen)
         with self._site.open_staged(header, range(header.size)) as rows:
             batch = BatchToEnrich(header, rows)
             if splits:
                 split = self._split(batch, self._held_files())
                 waits = split.counts(waiting=True)
                 if waits:
-                    written = split.write_waiting(folder_of(self._context), token)
-                    waiting = WaitingEvents(header, written.path.name, written.hash, written.events, header.seq)
+                    written = split.write_waiting(self._parts, token)
+                    waiting = WaitingEvents(header, written.name, written.hash, written.events, header.seq)
                 hashed = file.write(split.pieces())
             else:
                 hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
@@ -218,13 +222,12 @@ class Enrichment:
         """Replace the file of events that wait by one without those of a batch."""
         from qbcd.enrichment.hold import Blocked, write_rest
 
-        folder, token = folder_of(self._context), held.row.fencing_token
+        token = held.row.fencing_token
         sent = self._proven_file(_file_of(header))
         path = self._proven_file(BatchFile(one.file, one.hash, one.header.number, _WAIT))
         with self._context.local.open() as database:
-            rest = write_rest(Blocked(database, header.stream), one.header, path, sent, token)
-        assert rest.path.parent == folder
-        left = replace(one, file=rest.path.name, hash=rest.hash, events=rest.events, through=header.seq)
+            rest = write_rest(Blocked(database, header.stream), one.header, (path, sent), self._parts, token)
+        left = replace(one, file=rest.name, hash=rest.hash, events=rest.events, through=header.seq)
         hooks.reach("before_settlement")
         held.keeper.check()
         replace_waiting(self._context.project, header.stream, one, left)
@@ -283,7 +286,7 @@ class Enrichment:
                 self._refuse_lost(replace(header, counts={"": one.events}), split.size)
             if not split.counts(waiting=False):
                 return None
-            return split.write_going(folder_of(self._context), held.row.fencing_token)
+            return split.write_going(self._parts, held.row.fencing_token)
 
     def _seal(self, origin: BatchHeader, sent: WrittenEvents, held: LeasedStream) -> BatchHeader:
         """Commit the next batch, of events that waited; the replica has their changes already."""
@@ -291,7 +294,7 @@ class Enrichment:
         location = {
             WAITED: {
                 "of": list(_number(origin)),
-                "file": sent.path.name,
+                "file": sent.name,
                 "hash": sent.hash,
                 "fields": [one.field for one in self.enrichers],
             }
@@ -336,17 +339,19 @@ class Enrichment:
         if header.waited is not None:
             path = self._proven_file(_file_of(header))
             columns = {name: f"f_{i}" for i, name in enumerate(header.waited["fields"])}
-            return BatchView(header, seen, path, columns, partial(self._open_sent, header, path))
+            place = self._parts.place(header.waited["file"])
+            return BatchView(header, seen, path, place, columns, partial(self._open_sent, header, path))
         number = _number(header)
         if number not in self._rows:
             self._refresh()
         stored = self._rows.get(number) if header.folder == header.stream else None
         if stored is None or not stored.file:
-            return BatchView(header, seen, None, {})
+            return BatchView(header, seen, None, "", {})
         path = self._proven_file(BatchFile(stored.file, stored.hash, header.number))
         if stored.counts is not None and (stored.waits or sink in self.selecting):
             seen = replace(seen, counts=stored.counts, selected=True)
-        return BatchView(header, seen, path, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+        columns = {name: f"f_{i}" for i, name in enumerate(stored.fields)}
+        return BatchView(header, seen, path, self._parts.place(stored.file), columns)
 
     @contextmanager
     def _open_sent(self, header: BatchHeader, path: Path) -> Iterator[LocalRows]:
@@ -357,14 +362,12 @@ class Enrichment:
             yield LocalRows(database, rows_in(database, path, header.columns))
 
     def _proven_file(self, one: BatchFile) -> Path:
-        """Return a file of the stream, after a proof that it is as it was stored."""
+        """Return a local path of a file of the stream, after a proof that it is as it was stored."""
         from qbcd.enrichment.files import proven
 
-        folder = folder_of(self._context)
         if one.file not in self._proven:
-            proven(folder, one, self._context.stream)
-            self._proven.add(one.file)
-        return folder / one.file
+            self._proven[one.file] = proven(self._parts, one, self._context.stream)
+        return self._proven[one.file]
 
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
@@ -381,7 +384,8 @@ class BatchView:
     Attributes:
         whole: The header as stored.
         header: That of the view: it names the added fields, and counts the selected events only.
-        path: The file with the values; None if there are none, so that all are NULL.
+        path: The file with the values, in this process; None if there are none, so that all are NULL.
+        place: The path or URL of the file, for executors.
         columns: By field, its column in the file.
         own: Opens the rows if they are in the file too; None if the site has them.
     """
@@ -389,6 +393,7 @@ class BatchView:
     whole: BatchHeader
     header: BatchHeader
     path: Path | None
+    place: Path | str
     columns: Mapping[str, str]
     own: Callable[[], AbstractContextManager[LocalRows]] | None = None
 
@@ -437,7 +442,7 @@ class BatchView:
         from qbcd.spark.paths import to_read
 
         fields = event_fields([travel for _, travel in self.header.columns])
-        return spark.get().read.parquet(to_read(self.path)).selectExpr(*casts(fields))
+        return spark.get().read.parquet(to_read(self.place)).selectExpr(*casts(fields))
 
     def frame(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
         """Return the rows of the view with Spark.
@@ -452,7 +457,7 @@ class BatchView:
         from qbcd.spark.paths import to_read
 
         fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.path))
+        stored = staged.sparkSession.read.parquet(to_read(self.place))
         added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
         joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
         if not self.header.selected:
@@ -462,14 +467,14 @@ class BatchView:
         return chosen.selectExpr(*kept, "ordinal AS event_ordinal", *(f"e_{i}" for i in range(len(names))))
 
 
-def folder_of(context: StreamContext) -> Path:
-    """Return the folder with the files of a stream; it need not exist."""
-    return context.local.workdir / FOLDER / context.project.project_id / context.stream
+def parts_of(context: StreamContext) -> PartStore:
+    """Return the place of the files of a stream; it need not exist."""
+    return context.job.workdir.parts(FOLDER, context.project.project_id, context.stream)
 
 
 def forget_files(context: StreamContext) -> None:
     """Remove all files of a stream that begins again."""
-    shutil.rmtree(folder_of(context), ignore_errors=True)
+    parts_of(context).remove("")
 
 
 def _number(header: BatchHeader) -> Number:

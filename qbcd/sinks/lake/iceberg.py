@@ -58,6 +58,7 @@ class IcebergFormat(LakeFormat):
     """Iceberg tables in a namespace of a catalog."""
 
     product = "Iceberg"
+    remedy = "correct `catalog`, or make the catalog and its files reachable"
     widens: ClassVar[Mapping[str, tuple[str, ...]]] = {"int32": ("int64",), "float": ("double",)}
 
     def __init__(self, catalog: dict[str, str], namespace: str) -> None:
@@ -141,15 +142,31 @@ class IcebergTableOfSink(LakeTable):
     def merge(self, change: LakeChange) -> None:
         from pyiceberg.expressions import AlwaysTrue
 
-        from qbcd.sinks.lake.rows import row_schema, without_removed
+        from qbcd.sinks.lake.rows import without_removed
 
-        schema = row_schema(change.layout, change.columns, is_log=False).remove(0)
+        schema = change.staged.remove(0)
         with self._transaction(change) as transaction:
             if self.has_rows():
                 found = [AlwaysTrue()] if change.replace else _conditions(change.rows(), change.layout.key)
                 for condition in found:
                     transaction.delete(condition, snapshot_properties=change.facts)
             self._add(transaction, change, without_removed(change.rows()), schema)
+
+    @override
+    def end_and_begin(self, change: LakeChange) -> None:
+        from pyiceberg import expressions as of
+
+        from qbcd.sinks.lake.rows import padded
+        from qbcd.sinks.lake.versions import new_versions
+
+        every: Any = of
+        is_current = every.IsNull(change.options.history.valid_to)
+        current = self._table.scan(is_current).to_arrow_batch_reader()
+        with new_versions(change, current, self.schema) as found, self._transaction(change) as transaction:
+            for condition in _conditions(found.closed(), change.layout.key):
+                transaction.delete(every.And(condition, is_current), snapshot_properties=change.facts)
+            rows = itertools.chain(found.closed(), found.opened())
+            self._add(transaction, change, padded(rows, change.schema), change.schema)
 
     @contextmanager
     def _transaction(self, change: LakeChange) -> Iterator[Transaction]:
@@ -190,7 +207,8 @@ def _conditions(rows: Iterator[pa.RecordBatch], key: Sequence[str]) -> Iterator[
     from pyiceberg.expressions import AlwaysTrue
 
     if not key:
-        yield AlwaysTrue()
+        if any(piece.num_rows for piece in rows):
+            yield AlwaysTrue()
         return
     keys = (key_of for piece in rows for key_of in zip(*(piece.column(name).to_pylist() for name in key), strict=True))
     size = KEYS_OF_A_PIECE if len(key) == 1 else PAIRS_OF_A_PIECE

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, QbcdError
 from qbcd.model import BatchHeader, PlannedBatch, ResentRows
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -120,10 +120,8 @@ class LakeSink(Sink):
         change = self._change(batch, layout, table, found, failed)
         hooks.reach("mid_publish")
         try:
-            if self.options.mode == "log":
-                self._attempt(table.append, change)
-            else:
-                self._attempt(table.merge, replace(change, replace=judged == "replace"))
+            commit = {"log": table.append, "mirror": table.merge, "scd2": table.end_and_begin}[self.options.mode]
+            self._attempt(commit, replace(change, replace=judged == "replace"))
         except Exception as error:
             raise failed[0] if failed else error from error
 
@@ -131,7 +129,7 @@ class LakeSink(Sink):
         self, batch: SinkBatch, layout: Layout, table: LakeTable, found: TableRecord | None, failed: list[Exception]
     ) -> LakeChange:
         """Return the batch for a commit; errors of its rows are noted in `failed`."""
-        from qbcd.sinks.lake.rows import refuse_empty, rows_of
+        from qbcd.sinks.lake.rows import refuse_empty, row_schema, rows_of
 
         header, columns = batch.header, self._columns(batch.header, layout)
         within = columns.within(table.schema)
@@ -153,7 +151,8 @@ class LakeSink(Sink):
             columns.after(table.schema, self.format.widens),
             within,
             rows,
-            soft=self.options.deletes == "soft",
+            row_schema(layout, within, self.options),
+            self.options,
         )
 
     def _refuse_lost(self, header: BatchHeader) -> None:
@@ -236,6 +235,11 @@ class LakeSink(Sink):
                 f"sink {self.name} needs a library that is not installed ({error.name})",
                 remedy=f"pip install 'qbcd[{self.format_name}]'",
             ) from error
+        except QbcdError:
+            raise
+        except Exception as error:
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise DeliveryError(f"sink {self.name}: {said}", remedy=self.format.remedy) from error
 
     @property
     def format_name(self) -> str:

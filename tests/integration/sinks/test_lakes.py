@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
 import signal
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batche
 from tests.support.table_batches import FORMS, KEY, MadeBatch, State, batch_of, event, planned
 
 ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
+ENVELOPES = ["debezium", "changes"]
 BATCHES = 15
 
 
@@ -63,28 +66,74 @@ def test_a_mirror_equals_the_source_after_each_batch(lake: Lake, count: int) -> 
     assert lake.commits() == list(range(1, count + 1))
 
 
-def test_a_log_has_every_event_once(lake: Lake) -> None:
-    sink, expected = lake.sink(mode="log"), []
-    for batch, _ in drawn(8):
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("envelope", ["qbcd", *(pytest.param(e, marks=pytest.mark.campaign) for e in ENVELOPES)])
+def test_a_log_has_every_event_once(lake: Lake, count: int, envelope: str) -> None:
+    sink, expected = lake.sink(mode="log", envelope=envelope), []
+    for batch, _ in drawn(count):
         sink.write(batch)
         sink.write(batch)
         expected += [(one["event_id"], one["op"], (one["after"] or one["before"])["id"]) for one in batch.made]
-    found = [(row["qbcd_event_id"], row["qbcd_op"], row["id"]) for row in lake.rows()]
+    found: list[Any]
+    rows = lake.rows_by_duckdb()
+    if envelope == "changes":
+        kinds = {"update_postimage": "u", "delete": "d"}
+        numbers = {row["_commit_version"] for row in rows}
+        found = [(row["_change_type"], row["id"]) for row in rows if row["_change_type"] != "update_preimage"]
+        assert numbers == set(range(1, count + 1))
+        assert sorted((kinds.get(kind, "c"), key) for kind, key in found) == sorted(
+            ("c" if op == "r" else op, key) for _, op, key in expected
+        )
+        return
+    if envelope == "debezium":
+        found = [(row["event_id"], row["op"], json.loads(row["after"] or row["before"])["id"]) for row in rows]
+    else:
+        found = [(row["qbcd_event_id"], row["qbcd_op"], row["id"]) for row in rows]
     assert sorted(found) == sorted(expected)
 
 
-def test_a_mirror_with_soft_deletes_keeps_the_last_values(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.campaign)])
+def test_a_mirror_with_soft_deletes_keeps_the_last_values(tmp_path: Path, count: int) -> None:
     lake = lake_of("delta", tmp_path)
     sink, last = lake.sink(deletes="soft"), State()
-    for batch, rows in drawn(12):
+    for batch, rows in drawn(count):
         sink.write(batch)
         last |= rows
-    found = lake.rows()
+    found = lake.rows_by_duckdb()
     assert keyed(found) == last
     assert {tuple(row[name] for name in KEY) for row in found if not row["is_deleted"]} == rows.keys()
     back = resent(batch, list(rows.values())[1:])
     sink.write(back)
     assert sum(not row["is_deleted"] for row in lake.rows()) == len(rows) - 1
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.campaign)])
+def test_a_history_shows_every_earlier_batch(lake: Lake, count: int) -> None:
+    """As of each batch, by DuckDB over the files; then a resend, which ends what it lacks and keeps equal versions."""
+    sink, seen = lake.sink(mode="scd2"), []
+    for batch, rows in drawn(count, seed=count):
+        sink.write(batch)
+        sink.write(batch)
+        seen.append((batch.header.ts_ms, rows))
+        if count < 20 or batch.header.seq % 20 == 0:
+            found = lake.rows_by_duckdb()
+            for moment, then in seen:
+                assert keyed(as_of(found, moment)) == then, (batch.header.number, moment)
+    versions = len(lake.rows())
+    fewer = list(rows.values())[2:]
+    again = resent(batch, fewer)
+    sink.write(again)
+    sink.write(again)
+    found = lake.rows()
+    assert len(found) == versions
+    assert keyed([row for row in found if row["valid_to"] is None]) == {tuple(r[n] for n in KEY): r for r in fewer}
+    assert lake.commits() == [*range(1, count + 1), *([count] if lake.kind == "delta" else [])]
+
+
+def as_of(rows: list[Any], ts_ms: int) -> list[Any]:
+    """Return the versions at an instant."""
+    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ts_ms)
+    return [row for row in rows if row["valid_from"] <= moment and not (row["valid_to"] and row["valid_to"] <= moment)]
 
 
 def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
