@@ -39,6 +39,7 @@ COMPARISONS = {
     "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
     "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
+    "lakes": "One large commit into Delta and Iceberg next to the libraries' own write, and many small ones",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "matcher": "Subscriptions against events, and joins of sets, in this process",

@@ -23,7 +23,11 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
+<<<<<<< HEAD
 from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, REFUSAL, RESEND, WAITING
+=======
+from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, PROGRESS, REFUSAL, RESEND
+>>>>>>> main
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -283,6 +287,7 @@ class ProjectState(StateDatabase):
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
             conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
+            conn.execute(delete(PROGRESS).where((PROGRESS.c.stream == stream) & (PROGRESS.c.sink == sink)))
 
     # -- resends -----------------------------------------------------------------------------------------------------
     def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
@@ -482,7 +487,11 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self._changing(stream) as conn:
+<<<<<<< HEAD
             for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, WAITING):
+=======
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, PROGRESS):
+>>>>>>> main
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

@@ -79,6 +79,7 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
+<<<<<<< HEAD
 WAITING = make_table(
     METADATA,
     PREFIX + "waiting",
@@ -94,6 +95,18 @@ WAITING = make_table(
     loose=("at",),
 )
 ADDED = (RESEND, LOOKUP_KEY, ENRICHED, WAITING)  # states of older versions lack these tables
+=======
+PROGRESS = make_table(
+    METADATA,
+    PREFIX + "progress",
+    text("stream", key=True),
+    text("sink", key=True),
+    text("fingerprint"),
+    big("events"),
+    loose=(),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS)  # states of older versions lack these tables
+>>>>>>> main
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
