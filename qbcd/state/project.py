@@ -23,11 +23,18 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-<<<<<<< HEAD
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, REFUSAL, RESEND, WAITING
-=======
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, PROGRESS, REFUSAL, RESEND
->>>>>>> main
+from qbcd.state.project_tables import (
+    ACK,
+    ADDED,
+    DELIVERY_ERROR,
+    ENRICHED,
+    HISTORY,
+    METADATA,
+    PROGRESS,
+    REFUSAL,
+    RESEND,
+    WAITING,
+)
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -487,11 +494,7 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self._changing(stream) as conn:
-<<<<<<< HEAD
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, WAITING):
-=======
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, PROGRESS):
->>>>>>> main
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, PROGRESS, WAITING):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

@@ -79,7 +79,6 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
-<<<<<<< HEAD
 WAITING = make_table(
     METADATA,
     PREFIX + "waiting",
@@ -94,8 +93,6 @@ WAITING = make_table(
     seconds("at"),
     loose=("at",),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, WAITING)  # states of older versions lack these tables
-=======
 PROGRESS = make_table(
     METADATA,
     PREFIX + "progress",
@@ -105,8 +102,7 @@ PROGRESS = make_table(
     big("events"),
     loose=(),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS)  # states of older versions lack these tables
->>>>>>> main
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS, WAITING)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
