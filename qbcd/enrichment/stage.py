@@ -5,9 +5,9 @@ See docs/design/protocol.md#rule-26.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from qbcd.common import hooks
 from qbcd.common.wording import counted
 from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+from qbcd.enrichment.view import BatchView
 from qbcd.errors import LocalFailed, QbcdError, SourceSilent, StateConflict
 from qbcd.model import WAITED, BatchHeader, Travel, digest_of
 from qbcd.sites import LeasedStream, Site, StreamContext
-from qbcd.sites.event_schema import casts, event_fields
 from qbcd.state import StreamRow
 from qbcd.state.enriched import BatchFile, EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
 from qbcd.state.waiting import WaitingEvents, replace_waiting, waiting_events
@@ -26,11 +26,9 @@ from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
     from qbcd.enrichment.hold import Split, WrittenEvents
     from qbcd.local.arrow import LocalRows
-    from qbcd.spark.provider import SparkProvider
 
 FOLDER = "enriched"  # in the workdir
 _WAIT = "events that wait"
@@ -44,6 +42,7 @@ class Enrichment:
         enrichers: At least one; their fields are added to events in this order, after all others.
         selecting: Sinks that get only the events that an enricher selects.
         folded: Returns the text columns of the stream that may treat different texts as equal.
+        splits: These sinks get a batch for each element of the values that select events.
     """
 
     def __init__(
@@ -52,7 +51,10 @@ class Enrichment:
         enrichers: Sequence[Enricher],
         selecting: frozenset[str] = frozenset(),
         folded: Callable[[], frozenset[str]] = frozenset,
+        *,
+        splits: bool = False,
     ) -> None:
+        self.splits = splits
         self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
         self._folded = folded
         self._rows: dict[Number, EnrichedBatch] = {}
@@ -63,6 +65,11 @@ class Enrichment:
         places = [place for place, one in enumerate(enrichers) if one.selects]
         assert len(places) <= 1, "one enricher selects events"
         self._select = places[0] if places else None
+
+    @property
+    def selects(self) -> bool:
+        """True if an enricher selects events."""
+        return self._select is not None
 
     @property
     def fields(self) -> tuple[tuple[str, Travel], ...]:
@@ -325,7 +332,7 @@ class Enrichment:
         """True if events may wait, or do."""
         return bool(self._holding) or self._context.project.waiting_events(self._context.stream) > 0
 
-    def splits(self, header: BatchHeader) -> bool:
+    def divides(self, header: BatchHeader) -> bool:
         """Return True if a reader gets other rows of a batch than its site has."""
         return header.waited is not None or self.view(header).header.selected
 
@@ -369,102 +376,54 @@ class Enrichment:
             self._proven[one.file] = proven(self._parts, one, self._context.stream)
         return self._proven[one.file]
 
+    @contextmanager
+    def matched(
+        self,
+        header: BatchHeader,
+        opened: Callable[[range], AbstractContextManager[LocalRows]],
+        digests: Collection[str],
+    ) -> Iterator[BatchView]:
+        """Yield a view of rows of the replica that some of the selecting interests select.
+
+        Its file is of this attempt alone: the rows, and so the values, are equal in the next one.
+        """
+        from qbcd.enrichment.files import FileOfBatch, selected_by
+
+        assert self._select is not None
+        one = self.enrichers[self._select]
+        parts = self._parts
+        file = FileOfBatch(parts, _number(header), 0, 1, selected_by(0))
+        try:
+            with opened(range(header.size)) as rows:
+                batch = BatchToEnrich(header, rows)
+                file.write(_aligned([_ops(batch), one.chosen(batch, digests)]))
+            seen = replace(header, added=self.fields, counts=file.counts or {}, selected=True)
+            yield BatchView(header, seen, parts.kept(file.name), parts.place(file.name), {one.field: "f_0"})
+        finally:
+            file.drop()
+
+    def parts(
+        self, view: BatchView, opened: Callable[[range], AbstractContextManager[LocalRows]]
+    ) -> Iterator[BatchView]:
+        """Yield a view for each subscription of the selected events, which then name it alone.
+
+        Its file exists until the next one. Number, events and fingerprint of a part are equal in each attempt.
+        """
+        from qbcd.enrichment.split import split_views
+
+        if self._select is None or view.path is None:
+            return
+        field = self.enrichers[self._select].field
+        with opened(range(view.whole.size)) as rows:
+            ops = [one for piece in _ops(BatchToEnrich(view.whole, rows)) for one in piece.to_pylist()]
+        yield from split_views(view, view.columns[field], ops, parts_of(self._context))
+
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
 
     def _refresh(self) -> None:
         self._rows = enriched_batches(self._context.project, self._context.stream)
         self._waiting = waiting_events(self._context.project, self._context.stream)
-
-
-@dataclass(frozen=True)
-class BatchView:
-    """A batch with added fields, for one reader.
-
-    Attributes:
-        whole: The header as stored.
-        header: That of the view: it names the added fields, and counts the selected events only.
-        path: The file with the values, in this process; None if there are none, so that all are NULL.
-        place: The path or URL of the file, for executors.
-        columns: By field, its column in the file.
-        own: Opens the rows if they are in the file too; None if the site has them.
-    """
-
-    whole: BatchHeader
-    header: BatchHeader
-    path: Path | None
-    place: Path | str
-    columns: Mapping[str, str]
-    own: Callable[[], AbstractContextManager[LocalRows]] | None = None
-
-    @contextmanager
-    def open_local(
-        self, opened: Callable[[range], AbstractContextManager[LocalRows]], part: range
-    ) -> Iterator[LocalRows]:
-        """The rows of the view in a local database, at least those of `part`.
-
-        Args:
-            opened: Opens staged rows of the batch.
-        """
-        from qbcd.local.arrow import LocalRows
-        from qbcd.local.parquet_rows import rows_of_files
-        from qbcd.local.query import Query, derived
-
-        names = [name for name, _ in self.header.added]
-        with self._rows(opened, range(self.whole.size) if self.header.selected else part) as rows:
-            texts = [(column, "VARCHAR") for column in self.columns.values()]
-            kinds = [("ordinal", "BIGINT"), *texts, ("place", "BIGINT")]
-            inputs = {"staged": rows.query}
-            if self.path is not None:
-                sql = rows_of_files(rows.database.connection.cursor(), kinds, [self.path])
-                inputs["added"] = Query(sql, tuple(name for name, _ in kinds))
-            columns = (*rows.query.columns, *(f"e_{i}" for i in range(len(names))))
-            yield LocalRows(
-                rows.database,
-                derived(
-                    "local_enriched",
-                    (*columns, "event_ordinal") if self.header.selected else columns,
-                    inputs,
-                    fields=[self.columns.get(name, "") for name in names],
-                    stored=self.path is not None,
-                    selected=self.header.selected,
-                ),
-            )
-
-    def _rows(
-        self, opened: Callable[[range], AbstractContextManager[LocalRows]], part: range
-    ) -> AbstractContextManager[LocalRows]:
-        return opened(part) if self.own is None else self.own()
-
-    def _staged(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
-        if self.own is None or self.path is None:
-            return make()
-        from qbcd.spark.paths import to_read
-
-        fields = event_fields([travel for _, travel in self.header.columns])
-        return spark.get().read.parquet(to_read(self.place)).selectExpr(*casts(fields))
-
-    def frame(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
-        """Return the rows of the view with Spark.
-
-        Args:
-            make: Returns staged rows of the batch.
-        """
-        staged = self._staged(make, spark)
-        names, own = [name for name, _ in self.header.added], list(staged.columns)
-        if self.path is None:
-            return staged.selectExpr(*own, *(f"CAST(NULL AS STRING) AS e_{i}" for i in range(len(names))))
-        from qbcd.spark.paths import to_read
-
-        fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.place))
-        added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
-        joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
-        if not self.header.selected:
-            return joined.drop("added_ordinal", "added_place")
-        kept = ["added_place AS ordinal" if name == "ordinal" else name for name in own]
-        chosen = joined.where("added_place IS NOT NULL")
-        return chosen.selectExpr(*kept, "ordinal AS event_ordinal", *(f"e_{i}" for i in range(len(names))))
 
 
 def parts_of(context: StreamContext) -> PartStore:

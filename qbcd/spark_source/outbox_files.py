@@ -30,7 +30,7 @@ FILE_EVENTS = 262_144  # events of one file
 
 def is_split(stream: Stream, header: BatchHeader) -> bool:
     """Return True if a reader gets other rows of a batch than its site has, since events wait."""
-    return stream.enrichment is not None and stream.enrichment.splits(header)
+    return stream.enrichment is not None and stream.enrichment.divides(header)
 
 
 class OutboxFiles:

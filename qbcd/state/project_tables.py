@@ -93,6 +93,18 @@ WAITING = make_table(
     seconds("at"),
     loose=("at",),
 )
+INTEREST = make_table(
+    METADATA,
+    PREFIX + "interest",
+    text("stream", key=True),
+    text("wanted"),
+    text("captured"),
+    seconds("at"),
+    loose=("at",),
+)
+SUBSCRIBED = make_table(
+    METADATA, PREFIX + "subscribed", text("stream", key=True), text("digest", key=True), big("number"), loose=()
+)
 PROGRESS = make_table(
     METADATA,
     PREFIX + "progress",
@@ -102,7 +114,7 @@ PROGRESS = make_table(
     big("events"),
     loose=(),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS, WAITING)  # states of older versions lack these tables
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, WAITING, INTEREST, SUBSCRIBED, PROGRESS)  # older states lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",
