@@ -1,4 +1,4 @@
-"""The command ``join``: rows of one file with those of another that came in about the same order."""
+"""The command ``join``: two files whose rows came in about the same order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`qbcd join`: rows of one file with those of another, which came in about the same order (Diag-Join).
+"""`qbcd join`: two files whose rows came in about the same order (Diag-Join).
 
 A window of parents slides along the children (Helmer, chapter 5; `qbcd.meshjoin.diagonal` is the same row by row). Its
 size comes from a sample of the children: how far their parents are from the expected places. Children without a parent
@@ -242,7 +242,7 @@ class FileJoin:
     def _probe(
         self, piece: pa.Table, ring: Sequence[tuple[int, pa.Array, pa.Table]], put: _Rows, spilled: _Spilled
     ) -> None:
-        """Join children with the chunks, zig-zag from the middle; spill those that find none."""
+        """Join children with the chunks, zig-zag from the middle; spill the others."""
         left = piece
         hits: list[pa.Table] = []
         for _, keys, rows in ring:
@@ -261,7 +261,7 @@ class FileJoin:
         spilled.add(left.filter(pc.invert(unknown)).drop_columns([_PLACE]))
 
     def _basic(self, put: _Rows, spilled: _Spilled) -> None:
-        """A window of single parents, row by row: slower, but no chunk of the window is lost to stepping."""
+        """A window of single parents, row by row: slower, but nothing is lost to stepping."""
 
         def parents() -> Iterator[tuple[Any, dict[str, Any]]]:
             for batch in self._open(1).batches([self.parent_key, *self.take]):
@@ -286,7 +286,7 @@ class FileJoin:
             yield _as(rows[self.parent_key], self.kind).combine_chunks(), rows.select(self.take)
 
     def _pieces(self, step: int) -> Iterator[pa.Table]:
-        """Yield numbered children in order: by chunk of the parents, those whose parent is expected in it."""
+        """Yield numbered children in order, by the chunk in which their parent is expected."""
         found, start = self.result, 0
         first = (-(-chunk * step * found.rows // max(1, found.parents)) for chunk in itertools.count())
         sizes = (after - before for before, after in itertools.pairwise(first))
@@ -306,7 +306,7 @@ class FileJoin:
         )
 
     def _hash(self, spilled: Path | None, folder: Path, put: _Rows) -> None:
-        """Join children by hashing: the spilled ones, or all; DuckDB spills what exceeds its memory."""
+        """Join children by hashing, the spilled ones or all; DuckDB spills too."""
         database = LocalDatabase(max(self.options.memory, LEAST_DATABASE), folder / "spill")
         try:
             with explained_errors(""):
@@ -432,7 +432,7 @@ def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int]) -> Iterator[pa
 
 
 def _beside(children: pa.Table, parents: pa.Table | None, schema: pa.Schema) -> pa.Table:
-    """Return children next to their parents, which are NULL if there are none; with the children's places."""
+    """Return children with places next to their parents, NULL if there are none."""
     place = children[_PLACE]
     own = children.drop_columns([_PLACE])
     columns = [*own.columns]
@@ -442,7 +442,7 @@ def _beside(children: pa.Table, parents: pa.Table | None, schema: pa.Schema) -> 
 
 
 def _drawn(drawn: random.Random, start: int, size: int, kept: int) -> Iterator[int]:
-    """Yield the places of a batch that enter a uniform sample (reservoir, Algorithm L in its simple form)."""
+    """Yield the places of a batch that enter a uniform sample (a reservoir)."""
     for i in range(size):
         if kept + i < SAMPLE or drawn.random() * (start + i + 1) < SAMPLE:
             yield i

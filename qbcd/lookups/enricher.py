@@ -169,7 +169,10 @@ class LookupJoin:
         return found
 
     def _shed(self, database: LocalDatabase, events: str, n: int, search: Search) -> tuple[int, int] | None:
-        """Let events wait if there are more keys than fit into the memory; return all keys and those that are kept."""
+        """Let events wait if their keys do not fit into the memory.
+
+        Return the numbers of all keys and of those that are kept; None if they fit.
+        """
         relation = self._relations[n]
         [(count,)] = self._execute(database, f"SELECT count(*) FROM {search.keys}")
         if relation.config.overload is None or count <= search.capacity:

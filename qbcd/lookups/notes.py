@@ -80,12 +80,12 @@ class Notes:
             new.unlink(missing_ok=True)
 
     def note_sample(self, shed: Sequence[int], found: int) -> None:
-        """Note how many keys there were and were searched, and how many of these have a row; store it at once."""
+        """Note and store the keys of an overload, those searched, and those of these with a row."""
         self.sample = [*shed, found] if shed else []
         self.write()
 
     def estimate(self, name: str) -> str:
-        """Return about how many keys of the last overload have a row, for `qbcd status`; empty if not known."""
+        """Return an estimate of the keys with a row at the last overload; empty if not known."""
         if not self.sample:
             return ""
         keys, kept, found = self.sample

@@ -33,7 +33,7 @@ class WaitingSearch:
 
 
 @dataclass
-class _Relation:
+class _Searched:
     running: bool = False
     waiting: list[WaitingSearch] = field(default_factory=list)
 
@@ -43,7 +43,7 @@ class SharedSearches:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._relations: dict[Hashable, _Relation] = {}
+        self._relations: dict[Hashable, _Searched] = {}
 
     def join(self, relation: Hashable, mine: WaitingSearch, work: Callable[[Sequence[WaitingSearch]], None]) -> bool:
         """Search now with all that wait, or let another one do it; return True if another one has.
@@ -56,7 +56,7 @@ class SharedSearches:
             Exception: `work` failed; the others go on by themselves.
         """
         with self._changed:
-            here = self._relations.setdefault(relation, _Relation())
+            here = self._relations.setdefault(relation, _Searched())
             here.waiting.append(mine)
             while here.running and mine.partners is None:
                 self._changed.wait(_LOOK_EVERY_S)

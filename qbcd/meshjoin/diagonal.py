@@ -62,7 +62,10 @@ class BasicDiagJoin(Generic[Key, Parent, Child]):
         yield from self._mishits.joined(self._partners.parents())
 
     def searched(self) -> Iterator[tuple[Key | None, Child, Parent | None, bool]]:
-        """Yield key and child with the parent that the window has, and whether it has one; mishits are not joined."""
+        """Yield key, child, parent and True, or False if the window lacks the parent.
+
+        Mishits are not joined.
+        """
         parents = iter(self._partners.parents())
         held: deque[Key] = deque()
         by_key: dict[Key, Parent] = {}

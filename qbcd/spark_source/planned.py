@@ -357,7 +357,7 @@ def _parts(
 
 
 def _refuse_far_copies(stream: Stream, header: BatchHeader) -> None:
-    """Refuse batches with events that wait if the workdir is a URL: executors could not see the copies of them.
+    """Refuse divided batches if the workdir is a URL: executors could not see the copies.
 
     Raises:
         NotBuilt: It is.
