@@ -22,7 +22,7 @@ def written(folder: Path, *, days: int = 121, seed: int = 3) -> list[tuple[Any, 
     """Write orders and their lines, which come up to `days` days later; return the joined rows."""
     drawn = random.Random(seed)
     orders = [(i * 7919 % 1_000_003, f"c{i % 97}") for i in range(PARENTS)]
-    lines = [
+    lines: list[tuple[float, int | None, int]] = [
         (i * DAYS / PARENTS + drawn.uniform(1, days), key, line)
         for i, (key, _) in enumerate(orders)
         for line in range(FANOUT)
@@ -40,7 +40,8 @@ def run(folder: Path, **options: Any) -> tuple[JoinResult, list[tuple[Any, ...]]
     form = FileFormat.model_validate({"types": {"order_no": "integer", "no": "integer", "line": "integer"}})
     chosen = JoinOptions(("order_no", "no"), form=form, **options)
     found = FileJoin(str(folder / "lines.csv"), str(folder / "orders.csv"), chosen).write(folder / "out.parquet")
-    rows = duckdb.sql(f"SELECT order_no, line, customer FROM '{folder}/out.parquet'").fetchall()
+    with duckdb.connect() as database:
+        rows = database.execute(f"SELECT order_no, line, customer FROM '{folder}/out.parquet'").fetchall()
     return found, rows
 
 
