@@ -32,7 +32,7 @@ def written(folder: Path, *, days: int = 121, seed: int = 3) -> list[tuple[Any, 
     (folder / "orders.csv").write_text("no,customer\n" + "".join(f"{no},{name}\n" for no, name in orders))
     rows = "".join(f"{'' if no is None else no},{line}\n" for _, no, line in lines)
     (folder / "lines.csv").write_text("order_no,line\n" + rows)
-    known = dict(orders)
+    known: dict[int | None, str] = dict(orders)
     return [(no, line, known.get(no)) for _, no, line in lines]
 
 
