@@ -320,17 +320,10 @@ class Enrichment:
     # -- reading -----------------------------------------------------------------------------------------------------
     def is_ready(self, header: BatchHeader) -> bool:
         """Return True if a batch may be read: it has its result, or is older than the enrichment."""
-        number = _number(header)
         if header.waited is not None:
             return True
-        if number not in self._rows:
-            self._refresh()
+        number = self._known(header)
         return number in self._rows or number <= self._mark() or not self._rows
-
-    @property
-    def holds(self) -> bool:
-        """True if events may wait, or do."""
-        return bool(self._holding) or self._context.project.waiting_events(self._context.stream) > 0
 
     def divides(self, header: BatchHeader) -> bool:
         """Return True if a reader gets other rows of a batch than its site has."""
@@ -348,10 +341,7 @@ class Enrichment:
             columns = {name: f"f_{i}" for i, name in enumerate(header.waited["fields"])}
             place = self._parts.place(header.waited["file"])
             return BatchView(header, seen, path, place, columns, partial(self._open_sent, header, path))
-        number = _number(header)
-        if number not in self._rows:
-            self._refresh()
-        stored = self._rows.get(number) if header.folder == header.stream else None
+        stored = self._rows.get(self._known(header)) if header.folder == header.stream else None
         if stored is None or not stored.file:
             return BatchView(header, seen, None, "", {})
         path = self._proven_file(BatchFile(stored.file, stored.hash, header.number))
@@ -375,6 +365,13 @@ class Enrichment:
         if one.file not in self._proven:
             self._proven[one.file] = proven(self._parts, one, self._context.stream)
         return self._proven[one.file]
+
+    def _known(self, header: BatchHeader) -> Number:
+        """Return the number of a batch; read the results again if the batch may have one since."""
+        number = _number(header)
+        if number not in self._rows and number > self._mark():
+            self._refresh()
+        return number
 
     @contextmanager
     def matched(

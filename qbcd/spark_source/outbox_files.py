@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING
 from qbcd.common.durable import sync
 from qbcd.errors import StateConflict
 from qbcd.local.errors import explained_errors
+from qbcd.local.query import Query
 from qbcd.model import BatchHeader
 from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake.engines.local import parquet
@@ -98,6 +100,11 @@ class OutboxFiles:
         view = self._stream.enrichment.view(header)
         opened = partial(self._stream.site.open_staged, header)
         with explained_errors(header.stream), view.open_local(opened, range(header.size)) as rows:
+            if view.header.selected:  # added fields have the batch's own ordinals
+                named = ", ".join(
+                    name if name != "ordinal" else "event_ordinal AS ordinal" for name in rows.query.columns
+                )
+                rows = replace(rows, query=Query(f"SELECT {named} FROM ({rows.query.sql})", rows.query.columns))
             return self._copy(rows, header, folder), view.header.size
 
     def _copy(self, rows: LocalRows, header: BatchHeader, folder: Path) -> int:
