@@ -188,7 +188,8 @@ class DeltaTableOfSink(LakeTable):
         ends = f"SELECT * FROM t WHERE {quoted(names.valid_to)} IS NULL"
         current = QueryBuilder().register("t", self._table).execute(ends)
         with new_versions(change, _read(current), self.schema) as found:
-            closed = _marked(found.closed(), CLOSED, schema)
+            needed = (*change.layout.key, names.valid_to, names.is_deleted)
+            closed = _marked(found.closed(needed), CLOSED, schema)
             rows = _stream(_with_op(schema), itertools.chain(closed, _marked(found.opened(), "c", schema)))
             is_current = f"t.{_quoted(names.valid_to)} IS NULL AND s.{_quoted(STAGE_OP)} = '{CLOSED}'"
             merge = self._merging(change, rows, is_current)

@@ -36,14 +36,16 @@ class Versions:
         self._database, self._change, self._existing = database, change, existing
         self._moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=change.record.boundary)
 
-    def closed(self) -> Iterator[pa.RecordBatch]:
-        """Yield the versions that end, with their end, and with all columns of the table."""
+    def closed(self, only: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
+        """Yield the versions that end, with their end; all columns of the table, or `only` some."""
         names, change = self._change.options.history, self._change
-        values = {name: f"c.{quoted(name)}" for name in self._existing.names}
-        values |= {names.valid_to: "?", names.is_deleted: f"s.{quoted(STAGE_OP)} IS NULL OR s.{quoted(STAGE_OP)} = 'd'"}
+        schema = pa.schema([one for one in self._existing if not only or one.name in only])
+        values = {name: f"c.{quoted(name)}" for name in schema.names}
+        op = f"s.{quoted(STAGE_OP)}"
+        values |= {names.valid_to: "?", names.is_deleted: f"{op} IS NULL OR {op} = 'd'"}
         ends = f"s.{quoted(STAGE_OP)} IS NULL OR {self._removes} OR {self._differs}"
         sql = f"SELECT {_listed(values)} FROM c LEFT JOIN s ON {_same(change.layout.key)} WHERE {ends}"
-        return self._pieces(sql, self._existing)
+        return self._pieces(sql, schema)
 
     def opened(self) -> Iterator[pa.RecordBatch]:
         """Yield the versions that begin, with the columns of the stream."""
