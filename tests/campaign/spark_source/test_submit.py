@@ -25,11 +25,11 @@ PATIENCE = 500.0  # seconds on a busy machine
 SETTINGS = ("spark.ui.enabled=false", "spark.sql.shuffle.partitions=1", "spark.log.level=ERROR")
 
 
-def submit(master: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def submit(master: str, folder: Path, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
     """Run the program by spark-submit in a folder, where its workers find no modules."""
     settings = [word for one in SETTINGS for word in ("--conf", one)]
     command = [str(SUBMIT), "--master", master, *settings, submitted.__file__, str(folder / "qbcd.yaml"), str(folder)]
-    env = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+    env = {**os.environ, "PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": sys.executable}
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -60,3 +60,17 @@ def test_a_submitted_program_reads_and_follows(master: str, events: list[dict[st
     for name in ("read", "followed"):
         rows = [row for file in (workspace / name).glob("*.parquet") for row in parquet.read_table(file).to_pylist()]
         assert as_counter(rows, ["id", "n", "v"]) == expected, name
+
+
+def test_a_python_without_qbcd_is_refused_in_words(
+    events: list[dict[str, Any]], workspace: Path, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True, timeout=PATIENCE)
+    (site,) = bare.glob("lib/python*/site-packages")
+    (site / "spark.pth").write_text(str(Path(pyspark.__file__).parents[1]), encoding="utf-8")
+    ran = submit("local[2]", workspace, python=str(bare / "bin/python"))
+    assert ran.returncode != 0
+    printed = ran.stdout + ran.stderr  # what the program writes to stderr comes on stdout
+    assert "which lacks the module qbcd" in printed, printed[-5000:]
+    assert "set PYSPARK_PYTHON" in printed
