@@ -187,12 +187,13 @@ def test_a_paused_holder_whose_files_were_removed(
                 wait_until(lambda: not is_leased(scene), what="the end of the first one's lease")
                 scene.change()
                 scene.poll()
-                before, seen = scene.fingerprint(), scene.check()
+                before = scene.fingerprint()
                 refusal = first.finish()
                 assert isinstance(refusal, LeaseLost), refusal
                 assert refusal.exit_code == 3
                 assert scene.fingerprint() == before
-                assert scene.check() == seen
+        scene.poll()  # on MariaDB the transaction of the first one held the watermark back
+        scene.check()
         scene.change()
         scene.poll()
         scene.check()
