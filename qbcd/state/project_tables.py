@@ -79,7 +79,28 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
+INTEREST = make_table(
+    METADATA,
+    PREFIX + "interest",
+    text("stream", key=True),
+    text("wanted"),
+    text("captured"),
+    seconds("at"),
+    loose=("at",),
+)
+SUBSCRIBED = make_table(
+    METADATA, PREFIX + "subscribed", text("stream", key=True), text("digest", key=True), big("number"), loose=()
+)
+PROGRESS = make_table(
+    METADATA,
+    PREFIX + "progress",
+    text("stream", key=True),
+    text("sink", key=True),
+    text("fingerprint"),
+    big("events"),
+    loose=(),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, INTEREST, SUBSCRIBED, PROGRESS)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.lake.lake_options import DeltaOptions
 from qbcd.sinks.lake.lake_sink import LakeSink
 from qbcd.sinks.lake.tables import LakeChange, LakeFormat, LakeTable, LostRace, owner_text
@@ -49,7 +48,7 @@ class DeltaSink(LakeSink):
     """
 
     options_class = DeltaOptions
-    takes_urls = maintained = True
+    takes_urls = True
 
     def __init__(
         self,
@@ -65,21 +64,12 @@ class DeltaSink(LakeSink):
         super().__init__(name, **options)
         self.path, self._storage = path, dict(storage_options or {})
         self.change_data_feed, self.optimize, self.vacuum = change_data_feed, optimize, vacuum
-        self._written: dict[str, str] = {}  # names of tables by stream, of batches since the last maintenance
 
     @override
-    def write(self, batch: SinkBatch) -> None:
-        super().write(batch)
-        self._written[batch.header.stream] = self.options.table_of(batch.header)
-
-    @override
-    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
-        name = self._written.get(stream)  # without a batch there is nothing to compact
-        if self.optimize is None or name is None:
+    def tidy(self, table: LakeTable) -> bool:
+        if self.optimize is None or not isinstance(table, DeltaTableOfSink):
             return False
-        table = self.format.find(name)
-        del self._written[stream]
-        return isinstance(table, DeltaTableOfSink) and self._attempt(table.compact, self.optimize, self.vacuum)
+        return table.compact(self.optimize, self.vacuum)
 
     @override
     def made_format(self) -> LakeFormat:

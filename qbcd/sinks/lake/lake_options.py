@@ -72,6 +72,7 @@ class IcebergOptions(LakeOptions):
         catalog: ``name`` of the catalog, and its properties, as the library `pyiceberg` names them; secrets as
             ``${env:NAME}`` or ``${file:/path}``.
         namespace: Namespace of the tables; it is created.
+        expire: Age of snapshots that are removed; without it all stay.
         deletes: Deleted rows of a mirror are removed.
     """
 
@@ -79,9 +80,10 @@ class IcebergOptions(LakeOptions):
     catalog: dict[str, SecretStr] = Field(min_length=1)
     namespace: Filled = "qbcd"
     deletes: Hard = "hard"
+    expire: Interval | None = None
 
     @property
     @override
     def options(self) -> dict[str, Any]:
         catalog = {name: value.get_secret_value() for name, value in self.catalog.items()}
-        return {**super().options, "catalog": catalog, "namespace": self.namespace}
+        return {**super().options, "catalog": catalog, "namespace": self.namespace, "expire": self.expire}

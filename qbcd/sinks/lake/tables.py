@@ -29,6 +29,7 @@ class LakeChange:
             those of a mirror have `columns`, and before them the operation; those of a history lack its own columns.
         staged: The columns of `rows`.
         options: Mode, and what belongs to it.
+        size: Events of the batch.
         replace: The rows of a mirror, or the current ones of a history, are all that the table has after the commit.
     """
 
@@ -40,6 +41,7 @@ class LakeChange:
     rows: Callable[[], Iterator[pa.RecordBatch]]
     staged: pa.Schema
     options: TableOptions
+    size: int
     replace: bool = False
 
     @property

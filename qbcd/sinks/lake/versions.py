@@ -74,6 +74,39 @@ class Versions:
 
 
 @contextmanager
+def without_keys(
+    rows: pa.RecordBatchReader, removed: pa.RecordBatchReader, key: Sequence[str], only: str = ""
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The rows whose key is not among `removed`, for the block.
+
+    Args:
+        only: A column; rows that have a value in it stay.
+    """
+    schema = rows.schema
+    with _database() as database:
+        _store(database, "s", removed)
+        database.connection.register("incoming", rows)
+        stay = f"c.{quoted(only)} IS NOT NULL OR " if only else ""
+        sql = f"SELECT * FROM incoming AS c WHERE {stay}NOT EXISTS (FROM s WHERE {_same(key)})"
+        relation: Any = database.connection.sql(sql)  # cursors do not see what is registered
+        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+        yield (
+            pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(p.columns, schema, strict=True)], schema=schema)
+            for p in read(PIECE)
+        )
+
+
+@contextmanager
+def _database() -> Iterator[LocalDatabase]:
+    with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
+        database = LocalDatabase(MEMORY, Path(folder))
+        try:
+            yield database
+        finally:
+            database.close()
+
+
+@contextmanager
 def new_versions(change: LakeChange, current: pa.RecordBatchReader, existing: pa.Schema) -> Iterator[Versions]:
     """The changes of a history by a batch, for the block.
 
@@ -81,15 +114,11 @@ def new_versions(change: LakeChange, current: pa.RecordBatchReader, existing: pa
         current: The versions without an end, in the version of the table on which the commit is based.
         existing: The columns of the table.
     """
-    with tempfile.TemporaryDirectory(prefix="qbcd-") as folder:
-        database = LocalDatabase(MEMORY, Path(folder))
-        try:
-            _store(database, "s", pa.RecordBatchReader.from_batches(change.staged, change.rows()))
-            of_batch = "" if change.replace else f" WHERE EXISTS (FROM s WHERE {_same(change.layout.key)})"
-            _store(database, "c", current, of_batch)
-            yield Versions(database, change, existing)
-        finally:
-            database.close()
+    with _database() as database:
+        _store(database, "s", pa.RecordBatchReader.from_batches(change.staged, change.rows()))
+        of_batch = "" if change.replace else f" WHERE EXISTS (FROM s WHERE {_same(change.layout.key)})"
+        _store(database, "c", current, of_batch)
+        yield Versions(database, change, existing)
 
 
 def _store(database: LocalDatabase, name: str, rows: pa.RecordBatchReader, where: str = "") -> None:

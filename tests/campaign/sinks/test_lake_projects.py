@@ -129,7 +129,7 @@ MISTAKES = [
     ("type: delta, path: out, columns_like: dbt", "`columns_like` is for mode scd2 (remove it)"),
     ("type: delta, pth: out", '(did you mean "path"?)'),
     ("type: delta, path: out, vacuum: 7d", "(add `optimize`, such as 1d)"),
-    ("type: delta, path: out, partition_by: statuss", "`partition_by` names statuss, which is not a column"),
+    ("type: delta, path: out, partition_by: state", "`partition_by` names state, which is not a column"),
     ("type: delta, path: qbcd.yaml", "is not a folder that can be written (correct `path`"),
     ("type: iceberg", "`catalog` is missing"),
     ("type: iceberg, catalog: {type: sqlite}", "'sqlite' is not a valid CatalogType (correct `catalog`"),
