@@ -97,6 +97,7 @@ floor: java mariadb mysql ## run the tests with the oldest versions that pyproje
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
 	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
+	$(FLOOR)/bin/python -m pytest -n 0 -m campaign tests/integration/spark_source
 
 docs: ## build the documentation's site into build/site; a broken link is an error
 	@test -x $(SITE)/bin/zensical || { $(PYTHON) -m venv $(SITE) && \

@@ -492,7 +492,8 @@ class ProjectParts:
 
     def stream_to_read(self, name: str) -> Stream:
         """Return a prepared stream without sinks, whose batches and replica are only read."""
-        return self._guessed(name)
+        stream = self._guessed(name)
+        return replace(stream, enrichment=self._enrichment(stream))
 
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""

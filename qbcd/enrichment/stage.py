@@ -150,9 +150,7 @@ class Enrichment:
     # -- reading -----------------------------------------------------------------------------------------------------
     def is_ready(self, header: BatchHeader) -> bool:
         """Return True if a batch may be read: it has its result, or is older than the enrichment."""
-        number = _number(header)
-        if number not in self._rows:
-            self._refresh()
+        number = self._known(header)
         return number in self._rows or number <= self._mark() or not self._rows
 
     def view(self, header: BatchHeader, sink: str = "") -> BatchView:
@@ -161,10 +159,7 @@ class Enrichment:
         Args:
             sink: The name of a sink; one that is in `selecting` gets selected events only.
         """
-        number = _number(header)
-        if number not in self._rows:
-            self._refresh()
-        stored = self._rows.get(number) if header.folder == header.stream else None
+        stored = self._rows.get(self._known(header)) if header.folder == header.stream else None
         seen = replace(header, added=self.fields)
         if stored is None or not stored.file:
             return BatchView(header, seen, None, "", {})
@@ -177,6 +172,13 @@ class Enrichment:
         if sink in self.selecting and stored.counts is not None:
             seen = replace(seen, counts=stored.counts, selected=True)
         return BatchView(header, seen, path, place, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+
+    def _known(self, header: BatchHeader) -> Number:
+        """Return the number of a batch; read the results again if the batch may have one since."""
+        number = _number(header)
+        if number not in self._rows and number > self._mark():
+            self._refresh()
+        return number
 
     @contextmanager
     def matched(
