@@ -41,7 +41,7 @@ def store_scene(place: Place, folder: Path, s3: S3Server, cluster: SparkCluster,
     spark["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.dir": cluster.folder.as_uri(),
     }
     return StoreScene(place, folder, s3, "spark", spark=spark, **more)
 
