@@ -341,7 +341,8 @@ class Enrichment:
             columns = {name: f"f_{i}" for i, name in enumerate(header.waited["fields"])}
             place = self._parts.place(header.waited["file"])
             return BatchView(header, seen, path, place, columns, partial(self._open_sent, header, path))
-        stored = self._rows.get(self._known(header)) if header.folder == header.stream else None
+        number = self._known(header)  # first: it may read the results again
+        stored = self._rows.get(number) if header.folder == header.stream else None
         if stored is None or not stored.file:
             return BatchView(header, seen, None, "", {})
         path = self._proven_file(BatchFile(stored.file, stored.hash, header.number))
