@@ -47,7 +47,10 @@ def check_machine(
     if place.url:
         found.append(run_check("workdir", lambda: prove_store(place), f"{place.url} can be written and read"))
     if with_spark and not config.master.startswith("local") and not any(f.level == "error" for f in found):
-        seen = f"executors of {config.master} and this process see the same files of the workdir"
+        seen = (
+            f"executors of {config.master} and this process see the same files of the workdir; catalogs, counts, small "
+            "batches and sinks other than jsonl and parquet in folders go through this process"
+        )
         found.append(run_check("executors", lambda: prove_shared(place, spark), seen))
     return found
 

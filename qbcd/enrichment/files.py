@@ -112,6 +112,8 @@ def proven(parts: PartStore, one: BatchFile, stream: str) -> Path:
     """
     try:
         path = parts.kept(one.file)
+        if hash_of(path) != one.hash:
+            path = parts.kept(one.file, again=True)
         problem = "was changed" if hash_of(path) != one.hash else ""
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"

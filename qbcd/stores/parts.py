@@ -98,8 +98,8 @@ class PartStore(ABC):
         """Make a file durable that this process wrote into the workplace itself."""
 
     @abstractmethod
-    def kept(self, name: str) -> Path:
-        """Return the local path of such a file; its content is not proven."""
+    def kept(self, name: str, *, again: bool = False) -> Path:
+        """Return the local path of such a file, not proven; `again` if a copy of it was damaged."""
 
     @abstractmethod
     def share(self, part: str, files: Sequence[PartFile]) -> None:
@@ -194,7 +194,7 @@ class LocalParts(PartStore):
             sync(path)
 
     @override
-    def kept(self, name: str) -> Path:
+    def kept(self, name: str, *, again: bool = False) -> Path:
         return self.root / name
 
     @override
@@ -310,10 +310,10 @@ class RemoteParts(PartStore):
         self._upload("", [PartFile(name, (self.root / name).stat().st_size)])
 
     @override
-    def kept(self, name: str) -> Path:
+    def kept(self, name: str, *, again: bool = False) -> Path:
         with self._explained():
             size = self._store.size_of(self._path(name))
-            if not _has_size(self.root / name, -1 if size is None else size):
+            if again or not _has_size(self.root / name, -1 if size is None else size):
                 self._copies.create()
                 self._download("", PartFile(name, -1 if size is None else size))
         return self.root / name

@@ -41,7 +41,7 @@ def store_scene(place: Place, folder: Path, s3: S3Server, cluster: SparkCluster,
     spark["conf"] |= {
         "spark.eventLog.enabled": "true",
         "spark.eventLog.compress": "false",
-        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.dir": cluster.folder.as_uri(),
     }
     return StoreScene(place, folder, s3, "spark", spark=spark, **more)
 
@@ -84,7 +84,7 @@ def test_a_history_and_a_killed_worker(
 
         lines = command_lines()
         assert cluster.master.partition("://")[2] in lines
-        events = "".join(p.read_text(errors="replace") for p in folder.glob("eventlog_v2_*/*") if p.is_file())
+        events = "".join(p.read_text(errors="replace") for p in cluster.folder.glob("eventlog_v2_*/*") if p.is_file())
         assert "SparkListenerSQLExecutionStart" in events
         logs = cluster.executors_logs() + events
         assert f"s3a://{BUCKET}" in logs

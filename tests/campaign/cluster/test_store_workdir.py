@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import qbcd
 from qbcd.errors import QbcdError, Refused, StateConflict
 from qbcd.local.part_files import END
 from qbcd.sites.lake.replica.files import FileSet
+from qbcd.status import latest_events
 from tests.campaign.cluster.store_scene import StoreScene
 from tests.faults.child import kill_at
 from tests.support.flaky_store import flaky_proxy
@@ -113,6 +115,28 @@ def test_one_request_in_twenty_fails(engine: str, s3: S3Server, place: Place, fo
         scene.check_parts()
         assert sum(proxy.failed.values()) >= 5, (proxy.failed, proxy.passed)
         assert all("workdir: " in text or "Spark" in text for text in errors), errors
+
+
+def test_added_fields_are_in_the_bucket(s3: S3Server, place: Place, folder: Path) -> None:
+    """Another host reads them from there; a changed object is refused."""
+    with StoreScene(place, folder, s3, "local") as scene:
+        scene.make_table()
+        scene.prepare()
+        condition = {"id": "all", "stream": STREAM, "condition": "id >= 0"}
+        scene.data["subscriptions"] = {"inline": [condition]}
+        scene.restart()
+        scene.change()
+        scene.poll()
+        [path] = [path for path in scene.objects() if "/enriched/" in path and path.endswith(".parquet")]
+        content = s3.client().open_input_file(path).read()
+        scene.restart()  # without its copies
+        read = [json.loads(line) for _, some in latest_events(scene.work(), 10) for line in some]
+        assert {tuple(event["subscriptions"]) for event in read if event["after"]} == {("all",)}
+        with s3.client().open_output_stream(path) as out:
+            out.write(content[:-20] + bytes([content[-20] ^ 1]) + content[-19:])
+        scene.restart()
+        with pytest.raises(StateConflict, match=r"with the added fields of batch \d+/1 was changed"):
+            latest_events(scene.work(), 10)
 
 
 @pytest.mark.parametrize("point", ["after_stage", "before_commit", "after_commit"])

@@ -6,9 +6,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
-from qbcd.errors import StateConflict
+from qbcd.errors import StateConflict, StoreFailed
 from qbcd.local.part_files import PartFile
 from qbcd.sites.lake.replica.files import Files, FileSet
 
@@ -32,6 +34,18 @@ def test_a_missing_or_changed_file_is_refused(content: bytes | None, tmp_path: P
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(StateConflict, match=r"part-0\.parquet is missing or was changed"):
         files.prove_parts(part)
+
+
+def test_files_without_all_rows_are_refused(tmp_path: Path) -> None:
+    """This process sees fewer files than executors have written."""
+    files = Files(tmp_path, "p", "s")
+    (files.root / "fetch-1-a").mkdir(parents=True)
+    for number in range(2):
+        parquet.write_table(pa.table({"a": [1, 2, 3]}), files.root / "fetch-1-a" / f"part-{number}.parquet")
+    found = files.parts.written("fetch-1-a", by_executors=True, temporary=False, rows=6)
+    assert [one.name for one in found] == ["part-0.parquet", "part-1.parquet"]
+    with pytest.raises(StoreFailed, match=r"executors wrote 9 rows into .*, but 6 are seen here"):
+        files.parts.written("fetch-1-a", by_executors=True, temporary=False, rows=9)
 
 
 def test_a_sweep_leaves_named_and_newer_parts(tmp_path: Path) -> None:
