@@ -31,6 +31,7 @@ def _exact(text: str, kinds: str = "BOOLEAN SMALLINT INT BIGINT DECIMAL", **othe
 
 
 _NUMBERS = "BOOLEAN SMALLINT INT BIGINT DECIMAL FLOAT DOUBLE DATE TIMESTAMP_NTZ"
+_INTEGERS = "TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT"
 _LOBS = frozenset(("CHARACTER LARGE OBJECT", "BINARY LARGE OBJECT", "CLOB", "NCLOB", "BLOB"))
 
 _BUILT = (
@@ -151,6 +152,21 @@ _BUILT = (
         digest="CAST(CAST(md5_number_upper({text}) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
         total="SUM(CAST({digest} AS HUGEINT))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS),
+        shared={
+            **dict.fromkeys(_INTEGERS.split(), "integer: CAST({c} AS VARCHAR)"),
+            "BOOLEAN": "boolean: CAST({c} AS VARCHAR)",
+            "DECIMAL": "decimal {s}: CAST({c} AS VARCHAR)",
+            "VARCHAR": "text: {c}",
+            "DATE": "date: CAST({c} AS VARCHAR)",
+            "TIMESTAMP": "timestamp: CASE WHEN {c} BETWEEN TIMESTAMP '0001-01-01 00:00:00' "
+            "AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN strftime({c}, '%Y-%m-%dT%H:%M:%S.%f') "
+            "ELSE CAST({c} AS VARCHAR) END",
+            "UUID": "uuid: CAST({c} AS VARCHAR)",
+            "BLOB": "binary: hex({c})",
+        },
+        shared_digest="CAST(CAST(CAST('0x' || left(md5({row}), 16) AS UBIGINT) AS HUGEINT) - 9223372036854775808 "
+        "AS BIGINT)",
+        shared_part="COALESCE(CAST(strlen({t}) AS VARCHAR) || ':' || {t}, ':')",
         clock="CAST(CAST(now() AS TIMESTAMP) AS VARCHAR)",
         session=("SET TimeZone = 'UTC'",),
         types={
