@@ -17,6 +17,8 @@ BASE ?=
 # Which part of the campaign, by its name in tests/campaign/parts.py, or files and options of pytest; all of it without.
 PART ?=
 CAMPAIGN ?=
+# Options of the report: --commit ID, --each-commit, --print.
+REPORT ?=
 # Sets as_root to what runs apt-get with root's rights and this account's proxies, or to none where that may not be.
 PROXIES := $(foreach name,http_proxy https_proxy no_proxy,$${$(name):+$(name)=$$$(name)})
 AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
@@ -25,10 +27,10 @@ AS_ROOT = if [ "$$(id -u)" = 0 ]; then as_root=env; \
 INSTALL := DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help venv java mariadb mysql demo test campaign floor docs lint fmt clean
+.PHONY: help venv java mariadb mysql demo test campaign campaign-report floor docs lint fmt clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(STAMP) ## create .venv with qbcd and all that the demo and the tests need
 
@@ -84,6 +86,9 @@ test: venv java mariadb mysql ## run the tests, but for the campaign
 
 campaign: venv java mariadb mysql ## run the tests that take minutes: all, or a part (make campaign PART=kill)
 	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) --durations=10 $(if $(PART),--part $(PART)) $(CAMPAIGN)
+
+campaign-report: venv ## write the results of the campaign's runs on one commit into tests/campaign/README.md
+	$(BIN)/python -m tools.campaign_report $(REPORT)
 
 floor: java mariadb mysql ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)

@@ -19,6 +19,7 @@ from typing import Any
 from qbcd.catalog.capture_change import Change, change_of
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.resolve import UncapturedChange
+from qbcd.common import phases
 from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
@@ -56,25 +57,33 @@ def run_stream(stream: Stream, report: Report) -> None:
         refuse_unfilled(stream, held.row)
         report.epoch = held.row.epoch
         enroll(stream, held.row)
+        phases.ended("lease")
         postponed = resend_waiting(stream, held, report)
         deliver(stream, held, report)
+        phases.ended("deliver")
         plan, warnings = plan_of(stream, held.row)
+        report.plan = plan
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
         change = change_of(held.row.checkpoint, plan)
         if change.added:
             refuse_unfit_sinks(stream, plan, held.row)
         report.change = change.describe()
+        phases.ended("plan")
         for found in _detected(stream, plan, held):
+            phases.ended("commit" if found.header else "compare")
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
+                phases.ended("deliver")
         report.warnings += _values_to_resend(stream, plan, change)
         if postponed:
             resend_waiting(stream, held, report)
+            phases.ended("deliver")
         report.warnings += removed_sinks(stream)
         if not any(isinstance(failure, SinkConflict) for failure in report.failures.values()):
-            _tidy(stream, plan, held, report)  # a restored, older state must not delete a newer one's files
+            with phases.undivided("compact"):
+                _tidy(stream, plan, held, report)  # a restored, older state must not delete a newer one's files
 
 
 def _detected(stream: Stream, plan: StreamPlan, held: LeasedStream) -> Iterator[Detection]:

@@ -12,7 +12,7 @@ from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
 from qbcd.enrichment import Enrichment
 from qbcd.errors import DeliveryError, LocalOutOfMemory, QbcdError, Refused, RowsTooWide
-from qbcd.model import BatchHeader, Cost
+from qbcd.model import BatchHeader, Cost, StreamPlan
 from qbcd.sinks import Sink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Detection, Settings, Site
@@ -111,6 +111,7 @@ class Report:
         attempts: By sink, the failed deliveries in a row of its next batch.
         epoch: UTC second of the stream's `prepare`; 0 until it is read.
         change: The change of captured columns or restriction that the poll applies, in words; usually empty.
+        plan: The plan of the poll; None until it is made.
         uncaptured: Changes of the table since `prepare` that the poll only reports, in words; `warnings` has them too.
     """
 
@@ -127,6 +128,7 @@ class Report:
     epoch: int = 0
     change: str = ""
     uncaptured: Sequence[str] = ()
+    plan: StreamPlan | None = None
 
     @property
     def exit_code(self) -> int:

@@ -24,6 +24,7 @@ temporary.use_memory(os.environ)
 from qbcd.demo.server import EmbeddedPostgres  # noqa: E402 -- the rewriting is registered before the first import
 from qbcd.errors import EnvironmentMissing  # noqa: E402
 from qbcd.spark.drivers import find_driver, user_cache  # noqa: E402
+from tests.campaign import results  # noqa: E402
 from tests.campaign.kept import is_kept  # noqa: E402
 from tests.campaign.parts import PARTS, part_of  # noqa: E402
 from tests.support.debian_server import DebianPostgres  # noqa: E402
@@ -47,6 +48,13 @@ NO_SERVER = "no {} server: "  # start of the skip reasons that the summary count
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--part", choices=sorted(PARTS), help="the part of the campaign to run (tests/campaign/parts.py)")
+    parser.addoption("--remaining", action="store_true", help="only cases of the part that have no result yet")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let a run of a part write the file of its results."""
+    if part := config.getoption("--part"):
+        results.register(config, part)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -57,7 +65,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("campaign")
     part = config.getoption("--part")
     if part is not None:
-        selected = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
+        in_part = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
+        selected = results.chosen(config, part, in_part)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
         items[:] = selected
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
+from qbcd.catalog.read_rights import refuse_unreadable
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import Views, check_steady_views
 from qbcd.connectors import Connector
 from qbcd.connectors.facts import Privileges
 from qbcd.connectors.queries import SupportsQueryColumns, SupportsVolatility
-from qbcd.errors import ConfigError, Refused, SchemaChanged
+from qbcd.errors import ConfigError, MissingPrivilege, Refused, SchemaChanged
 from qbcd.model import Column, Table
 from qbcd.queries import (
     BaseTable,
@@ -61,7 +62,7 @@ def probe_query(source: Source, session: Session, text: str, *, stream: str, pla
     bases = tuple(map(views.with_definition, tables))
     _check_operators(query, bases, stream, place)
     _check_moments(connector, query, bases, stream, place)
-    columns = _columns(source, session, query, stream, place)
+    columns = _columns(source, session, query, bases, stream, place)
     known = relation_of(query.tree, bases, connector.dialect, bare_names=connector.unqualified_names)
     table = _table(stream, query, bases, _proven(connector, columns, known), known)
     check_steady_views(connector, session.connection, table, stream=stream, place=place)
@@ -192,11 +193,17 @@ def _check_moments(connector: Connector, query: CapturedQuery, bases: Sequence[T
         )
 
 
-def _columns(source: Source, session: Session, query: CapturedQuery, stream: str, place: str) -> list[Column]:
+def _columns(
+    source: Source, session: Session, query: CapturedQuery, bases: Sequence[Table], stream: str, place: str
+) -> list[Column]:
     try:
         columns = source.connector.require(SupportsQueryColumns).query_columns(session.connection, query.text)
     except DBAPIError as error:
         said = source.explain(error, stream)
+        if isinstance(said, MissingPrivilege):  # the server names one table alone
+            with source.read(stream) as another:
+                read = [(base, [c.name for c in base.columns]) for base in dict.fromkeys(bases)]
+                refuse_unreadable(source, another, read, stream=stream, place=place)
         said.where = said.where or place
         if not source.connector.errors.is_statement_error(error) or (
             isinstance(said, Refused) and not isinstance(said, SchemaChanged)

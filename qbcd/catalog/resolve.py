@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from qbcd.catalog.capture_change import digested_as
+from qbcd.catalog.read_rights import refuse_unreadable
 from qbcd.catalog.source import Session, Source
 from qbcd.config import StreamConfig, frozen_options
 from qbcd.config.fields import NO_KEY
-from qbcd.errors import ConfigError, MissingPrivilege, Refused, SchemaChanged, UnsafeKey, UnsupportedType
+from qbcd.errors import ConfigError, Refused, SchemaChanged, UnsafeKey, UnsupportedType
 from qbcd.model import Column, StreamPlan, Table
 
 # Names of qbcd's own columns in statements, next to captured ones; some servers compare names without case.
@@ -344,34 +345,13 @@ def _check_sets(config: StreamConfig, key: list[Column]) -> None:
 
 
 def _check_rights(config: StreamConfig, source: Source, session: Session, table: Table, captured: list[Column]) -> None:
-    if table.query:  # whole tables: the query may compute with columns that it does not return
-        for base in dict.fromkeys(table.bases):
-            _check_rights(config, source, session, base, [])
-        return
-    rights = source.connector.catalog.privileges(session.connection, table, [c.name for c in captured], source.schema)
-    name = f"{table.schema}.{table.name}"
-    lacking = f" (columns {', '.join(rights.missing_columns)})" if rights.missing_columns else ""
-    ddl = source.connector.ddl
-    usable = rights.schema_usage and rights.select and rights.lock
-    grant = "" if usable else ddl.select_grant(table, rights.role)
-    problem = (
-        (f"may not use schema {table.schema}", ddl.usage_grant(table.schema, rights.role))
-        if not rights.schema_usage
-        else (f"may not SELECT from {name}{lacking}", grant)
-        if not rights.select
-        else (f"may read columns of {name} only, not lock it or see it as a whole", f"{grant}, or capture a view")
-        if not rights.lock
-        else None
-    )
-    if problem:
-        raise MissingPrivilege(
-            f"role {rights.role} {problem[0]}",
-            stream=config.name,
-            where=config.place(config.subject),
-            remedy=problem[1],
-        )
-    if table.row_security:
-        _refuse_row_security(config, source, session, table, rights.role)
+    # of a query whole tables: it may compute with columns that it does not return
+    read = [(base, ()) for base in dict.fromkeys(table.bases)] if table.query else [(table, [c.name for c in captured])]
+    place = config.place(config.subject)
+    role = refuse_unreadable(source, session, read, stream=config.name, place=place)
+    for one, _ in read:
+        if one.row_security:
+            _refuse_row_security(config, source, session, one, role)
 
 
 def _refuse_row_security(config: StreamConfig, source: Source, session: Session, table: Table, role: str) -> NoReturn:

@@ -11,8 +11,9 @@ from qbcd.catalog.drift import check_requested, check_server, check_shape
 from qbcd.catalog.source import Session
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
+from qbcd.check.rights import missing_rights, with_other_rights
 from qbcd.delivery.resend import refuse_unfilled
-from qbcd.errors import DeliveryError, QbcdError, UnsafeKey
+from qbcd.errors import DeliveryError, MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
 from qbcd.planning import option_place, plan_of, planned_batch, probe_restriction, refuse_sinks
 from qbcd.sinks.folder import FolderSink
@@ -112,7 +113,10 @@ def _table_findings(
     yield "source", "ok", f"{stream.source.label}: {server.product}{remark}"
     stream.site.context.prove_own()
     _refuse_edited_plan(stream, row, sites)
-    plan, warnings = plan_of(stream, row)
+    try:
+        plan, warnings = plan_of(stream, row)
+    except MissingPrivilege as error:
+        raise with_other_rights(stream, row, error) from error
     planned.append(planned_batch(stream, plan, row))
     if row:
         refuse_unfilled(stream, row)
@@ -265,7 +269,7 @@ def _privileges(stream: Stream, session: Session, plan: StreamPlan, row: StreamR
         return f"{role}; the source is only read"
     if row is not None or stream.site.has_tables(plan):
         return f"{role}; qbcd's tables are in schema {schema.name}"
-    missing = stream.site.missing_rights(session, plan)
+    missing = missing_rights(stream, session, plan)
     if not schema.is_usable:  # otherwise options can be removed, and the strategy's own checks say so
         ddl = f"or qbcd prepare {stream.name} --dry-run prints the DDL for a DBA; {select_only_choice(plan)}"
         refuse_missing(missing, plan, lambda _: stream.config.place("strategy"), ddl)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,7 @@ from qbcd.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from qbcd.config import ProjectConfig
     from qbcd.roster.discovery import FoundTable
 
 SourceName = Annotated[str, typer.Argument(metavar="SOURCE", help="The source's name in the configuration.")]
@@ -27,12 +29,13 @@ Patterns = Annotated[
 ]
 Write = Annotated[bool, switch("--write", help="Add an entry to the configuration for each table without a stream.")]
 _NAME = "source"  # of the source that `init` writes
+COMPARED = 100  # tables whose strategies are compared; each takes about 0.1 s
 
 
 def discover(output: Output, source: SourceName, tables: Patterns = None, write: Write = False) -> int:
     """List the tables of a source, and draft entries for those without a stream.
 
-    The list has rows, sizes, keys and strategies.
+    The list has rows, sizes, keys, strategies and the one that `qbcd advise` takes.
     """
     from qbcd.api import parts_of
     from qbcd.roster.discovery import discover as found_in
@@ -43,6 +46,8 @@ def discover(output: Output, source: SourceName, tables: Patterns = None, write:
         with parts.read_only():
             refuse_no_database(parts.config, source)
             found = found_in(parts.config, parts.source(source), parts.roster(), tables or ())
+    with output.working("comparing strategies"):
+        found = _advised(parts.config, source, found[:COMPARED]) + found[COMPARED:]
     missing, lines = [one for one in found if not one.stream], drafted(source, found)
     if write and missing:
         _append(output.config, lines)
@@ -53,6 +58,8 @@ def discover(output: Output, source: SourceName, tables: Patterns = None, write:
         output.show(_listed(found))
     without = f"; {len(missing):,} without a stream" if missing else ""
     output.show(f"{counted(len(found), 'table')} in [bold]{escape(source)}[/]{without}")
+    if len(found) > COMPARED:
+        output.show(f"[dim]strategies were compared for the first {COMPARED} tables; --tables PATTERN names others[/]")
     if write and missing:
         entries = counted(len(missing), "entry", "entries")
         output.say(f"{entries} added to {escape(str(output.config))}; next: qbcd check")
@@ -62,9 +69,26 @@ def discover(output: Output, source: SourceName, tables: Patterns = None, write:
     return 0
 
 
+def _advised(config: ProjectConfig, source: str, found: Sequence[FoundTable]) -> list[FoundTable]:
+    """Return the tables with the strategy that `qbcd advise` takes for each."""
+    from qbcd.api import Project
+
+    names = []
+    for one in found:
+        if not one.stream:
+            config = config.with_table(source, one.label)
+        names.append(one.stream or config.tables[-1].stream_name)
+    if not names:
+        return []
+    with Project(config) as project:
+        chosen = [advice.choice.chosen for advice in project.advise(names)]
+    labels = [one.option.label if one is not None else "" for one in chosen]
+    return [replace(one, advised=label) for one, label in zip(found, labels, strict=True)]
+
+
 def _listed(found: Sequence[FoundTable]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for title in ("table", "rows", "MB", "key", "strategies", "stream"):
+    for title in ("table", "rows", "MB", "key", "strategies", "advise takes", "stream"):
         table.add_column(title, justify="right" if title in ("rows", "MB") else "left")
     for one in found:
         table.add_row(
@@ -73,6 +97,7 @@ def _listed(found: Sequence[FoundTable]) -> Table:
             f"{one.size / (1 << 20):,.1f}",
             escape(", ".join(one.key)) or "[yellow]none[/]",
             " ".join(one.strategies) if one.key else "id_rcs with key: none",
+            escape(one.advised) or "-",
             escape(one.stream) or "-",
         )
     return table
@@ -86,6 +111,7 @@ def _data(one: FoundTable) -> dict[str, object]:
         "key": list(one.key),
         "timestamps": list(one.timestamps),
         "strategies": list(one.strategies),
+        "advised": one.advised or None,
         "stream": one.stream or None,
     }
 

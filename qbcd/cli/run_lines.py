@@ -209,10 +209,14 @@ def outcome_data(output: Output, outcome: Outcome) -> dict[str, Any]:
     if error is not None:
         kind = "refused" if outcome.exit_code == 3 else "failed"
         done = _report_data(output, report) if report is not None else {}
-        return done | output.as_data(error) | {"stream": outcome.stream, "outcome": kind}
+        return done | output.as_data(error) | {"stream": outcome.stream, "outcome": kind, **_phases(outcome)}
     assert report is not None
     kind = "failed" if report.failures else "ok" if report.header else "empty"
-    return {"stream": report.stream, "outcome": kind, **_report_data(output, report)}
+    return {"stream": report.stream, "outcome": kind, **_report_data(output, report), **_phases(outcome)}
+
+
+def _phases(outcome: Outcome) -> dict[str, Any]:
+    return {"phases": {phase: round(seconds, 6) for phase, seconds in outcome.phases.items()}}
 
 
 def _report_data(output: Output, report: Report) -> dict[str, Any]:

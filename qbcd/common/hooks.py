@@ -1,11 +1,14 @@
 """Named points of the protocol, where tests can stop, race or kill a process.
 
-In production no action is registered, and :func:`reach` costs one dictionary look-up.
+In production no action is registered, and :func:`reach` costs two dictionary look-ups. Some points end a phase of the
+poll's time (`qbcd.common.phases`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+
+from qbcd.common import phases
 
 POINTS = (
     "after_lease",
@@ -52,7 +55,10 @@ def register(point: str, action: Callable[[], None] | None) -> None:
 
 
 def reach(point: str) -> None:
-    """Run the action that is registered for `point`, if any."""
+    """End the phase that ends at `point`, and run the action that is registered for it, if any."""
+    phase = phases.POINTS.get(point)
+    if phase is not None:
+        phases.ended(phase)
     action = _registered.get(point)
     if action is not None:
         action()

@@ -9,7 +9,7 @@ from pathlib import Path
 from qbcd.comparison.by_ranges import FINE, GROUP, MOST, SUM_BYTES
 from qbcd.comparison.compare import DiffOptions, compared_names
 from qbcd.comparison.kept import folder_of
-from qbcd.comparison.methods import expected
+from qbcd.comparison.methods import blocks_by_method, expected
 from qbcd.comparison.opened import named
 from qbcd.comparison.operands import TableOperand
 from qbcd.comparison.tables import NamedTable
@@ -18,6 +18,7 @@ from qbcd.sites.eligibility import kind_for, why_complete
 from qbcd.snapshots.feeds import JOIN
 from qbcd.strategies import AUTO, BY_JOIN
 
+BY_DIGEST = ("smc1", "smc2", "phc1", "phc2", "similar", "growing", "stagnant", "shrinking")
 _MEGABYTE = 1 << 20
 _JOIN = "join: one full outer join by key, over all values, in this process (DuckDB)"
 _MISSES = "a changed row with a probability of 2^-128: digests of rows are compared"
@@ -44,8 +45,27 @@ def _parts(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
         "method": _method(old, new, options),
         "reads": _read_of(total, places),
         "memory": f"{memory:,.0f} MB; {fits}",
-        "misses": _MISSES if options.method in ("smc1", "smc2", "phc1", "phc2") else "nothing: values are compared",
+        "misses": _MISSES if options.method in BY_DIGEST else "nothing: values are compared",
+        **_blocks(old, new, options),
     }
+
+
+def _blocks(old: str, new: str | None, options: DiffOptions) -> dict[str, str]:
+    """Return the planner's estimate of each method, for files; empty for tables."""
+    paths = [Path(one) for one in (old, new or old) if Path(one).is_file()]
+    if len(paths) < 2:
+        return {}
+    found = blocks_by_method(paths, _kept_folder(old, new, options), options.memory)
+    by_value, by_digest = (
+        ", ".join(f"{name} {blocks:,.0f}" for name, blocks in found.items() if (name in BY_DIGEST) == digest)
+        for digest in (False, True)
+    )
+    return {"blocks": f"of 16 KB, read and written: {by_value}; with kept digests {by_digest}"}
+
+
+def _kept_folder(old: str, new: str | None, options: DiffOptions) -> Path | None:
+    """Return the folder of what the first call kept, for one operand."""
+    return None if new is not None else folder_of(options.workdir, str(Path(old).resolve()), options.key)
 
 
 def _read_of(megabytes: float, places: Sequence[NamedTable | None]) -> str:
@@ -108,7 +128,6 @@ def _method(old: str, new: str | None, options: DiffOptions) -> str:
     paths = [Path(one) for one in (old, new or old) if Path(one).is_file()]
     if len(paths) < 2:
         return "auto: join if both sides fit into memory, else a window over temporary files"
-    folder = None if new is not None else folder_of(options.workdir, str(paths[0].resolve()), options.key)
-    found = expected(paths, folder, options.memory)
+    found = expected(paths, _kept_folder(old, new, options), options.memory)
     name = _JOIN if found.method == JOIN else f"{found.method}, over both sides as temporary files"
     return f"auto, by the sizes of the files {name}. {found.reason[:1].upper()}{found.reason[1:]}"

@@ -13,7 +13,7 @@ from qbcd.common.durable import sync
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import Query
 from qbcd.snapshots.feeds import LastComparison, Sides, choose_for_rows
-from qbcd.snapshots.planner import MethodChoice
+from qbcd.snapshots.planner import MethodChoice, estimate
 from qbcd.strategies import AUTO
 
 COMPARED = "compared.json"  # in the folder of a kept operand
@@ -37,8 +37,20 @@ def chosen(method: str, sides: Sides, folder: Path | None, memory: int) -> str:
 
 def expected(paths: list[Path], folder: Path | None, memory: int) -> MethodChoice:
     """Return the method that the planner will probably choose for files that are not read yet."""
-    sizes = [path.stat().st_size * (_PACKED if path.suffix in _PACKED_NAMES else 1) for path in paths]
-    return choose_for_rows(Sides(1, 1, sum(sizes) / 2), last_of(folder), memory)
+    return choose_for_rows(Sides(1, 1, sum(map(_unpacked, paths)) / 2), last_of(folder), memory)
+
+
+def blocks_by_method(paths: list[Path], folder: Path | None, memory: int) -> dict[str, float]:
+    """Return the blocks that each method would read and write, by the planner; least first."""
+    last = last_of(folder)
+    seen = {"rows": float(last.rows), "inserts": last.inserts, "updates": last.updates} if last.method else {}
+    found = estimate(sum(map(_unpacked, paths)) // max(1, len(paths)), memory // 2, seen)
+    return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
+
+
+def _unpacked(path: Path) -> int:
+    """Return the bytes of a file's rows, about."""
+    return path.stat().st_size * (_PACKED if path.suffix in _PACKED_NAMES else 1)
 
 
 def last_of(folder: Path | None) -> LastComparison:

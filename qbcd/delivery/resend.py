@@ -97,6 +97,8 @@ def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
         return False
     plan = plan_of_replica(stream, held.row)
     if change_of(held.row.checkpoint, plan):
+        for one in waiting:  # an event has the number in its id, and other columns afterwards
+            stream.project.request_resend(stream.name, one.sink, one.restriction)
         return True
     for one in waiting:
         try:
@@ -142,7 +144,8 @@ def resend(stream: Stream, sink: str, restriction: str = "", patience: float = P
                 return None
             stream.site.context.progress("waiting for the poll that has the stream")
             stream.site.context.rest(NAP_S)
-        if stream.project.resends(stream.name).get(sink) != one:
+        one = stream.project.resends(stream.name).get(sink)  # a poll with other columns renews it
+        if one is None:
             return Report(stream.name)
 
 

@@ -36,6 +36,7 @@ SPELLING = EngineSql(
         "QBCD_CONTENT": _content,
         "QBCD_MATCHED": lambda value, pattern: f"REGEXP_EXTRACT_ALL({value}, {pattern})",
         "QBCD_LAST_BYTE": lambda value: f"ARRAY_SLICE({value}, -1, -1)",
+        "QBCD_LEAF": lambda value: f"COALESCE(TRY_CAST('0x' || RIGHT(HEX({value}), 2) AS BIGINT), 0)",
     },
     lambda number: f"CAST({number:d} AS BIGINT)",
 )

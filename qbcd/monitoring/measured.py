@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
+from qbcd.common.phases import PHASES
 from qbcd.errors import QbcdError
 from qbcd.polling.outcome import Outcome
 from qbcd.state import Run
@@ -25,6 +26,7 @@ OUTCOMES = ("ok", "empty", "failed", "refused")
 OPS = ("c", "u", "d", "r")
 BUCKETS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0)  # seconds of a poll
 SECONDS = "qbcd_poll_seconds"
+PHASE_SECONDS = "qbcd_poll_phase_seconds_total"
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,9 @@ class Metric:
 _STREAM = ("stream",)
 METRICS: Mapping[str, Metric] = {
     SECONDS: Metric("histogram", _STREAM, "Duration of a poll with its deliveries, in seconds."),
+    PHASE_SECONDS: Metric(
+        "counter", ("stream", "phase"), "Seconds of the phases of polls; together the polls' duration."
+    ),
     "qbcd_polls_total": Metric(
         "counter", ("stream", "outcome"), "Polls by outcome: ok (changes), empty, failed, refused."
     ),
@@ -129,6 +134,8 @@ class Measured:
             self._counters["qbcd_polls_total"].setdefault((stream, outcome), 0)
         for op in OPS:
             self._counters["qbcd_events_total"].setdefault((stream, op), 0)
+        for phase in PHASES:
+            self._counters[PHASE_SECONDS].setdefault((stream, phase), 0)
         for name in _COSTS.values():
             self._counters[name].setdefault((stream,), 0)
         self._buckets.setdefault((stream,), [0] * (len(BUCKETS) + 1))
@@ -148,6 +155,8 @@ class Measured:
             facts.pending.update(outcome.pending)
             facts.attempts.update(outcome.attempts)
             self._count(run)
+            for phase, seconds in outcome.phases.items():
+                self._add(PHASE_SECONDS, (run.stream, phase), seconds)
 
     def _count(self, run: Run) -> None:
         self._add("qbcd_polls_total", (run.stream, run.outcome), 1)

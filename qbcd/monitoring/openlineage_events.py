@@ -19,6 +19,7 @@ from qbcd.config import StreamConfig
 from qbcd.config.databases import OPENLINEAGE_NAMES, SCHEMA_IS_DATABASE
 from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.errors import ConfigError, EnvironmentMissing
+from qbcd.model import StreamPlan, Table
 from qbcd.monitoring import background
 from qbcd.monitoring.background import Background
 from qbcd.polling.outcome import Outcome
@@ -69,6 +70,8 @@ class Events:
 
     def __init__(self, parts: ProjectParts, stream: StreamConfig, config: OpenLineageConfig) -> None:
         self._parts, self._stream, self._config = parts, stream, config
+        self._plan: StreamPlan | None = None
+        self._origins: dict[str, list[tuple[tuple[str, str], str, str]]] = {}
 
     def of(self, outcome: Outcome) -> Iterator[Any]:
         """Yield the events of a poll: none without changes, unless they are wanted too."""
@@ -80,12 +83,14 @@ class Events:
             return
         number = str(generate_new_uuid(datetime.fromtimestamp(run.started_at, timezone.utc)))
         job = event_v2.Job(self._config.namespace, self._stream.name, self._job_facets(facet_v2))
-        inputs = [event_v2.InputDataset(*name) for name in self._inputs()]
+        inputs = [event_v2.InputDataset(*name) for name in self._inputs(outcome.plan)]
+        columns = self._column_facet(facet_v2.column_lineage_dataset, outcome.plan)
         written = facet_v2.output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
             rowCount=sum(run.counts.values())
         )
         outputs = [
-            event_v2.OutputDataset(*name, outputFacets={"outputStatistics": written}) for name in self._outputs()
+            event_v2.OutputDataset(*name, facets=columns, outputFacets={"outputStatistics": written})
+            for name in self._outputs()
         ]
         ended = event_v2.RunState.COMPLETE if run.outcome in ("ok", "empty") else event_v2.RunState.FAIL
         for state, at, facets in (
@@ -114,12 +119,48 @@ class Events:
         message = self._parts.masking.foreign(run.message)
         return {"errorMessage": facets.error_message_run.ErrorMessageRunFacet(message, "python")}
 
-    def _inputs(self) -> Iterator[tuple[str, str]]:
-        """Yield namespace and name of the table or file series; a query's text has its tables."""
+    def _column_facet(self, facets: Any, plan: StreamPlan | None) -> dict[str, Any]:
+        """Return the facet with the columns from which those of outputs come; empty if not known."""
+        if plan is None or self._stream.source not in self._parts.config.databases:
+            return {}
+        if plan != self._plan:
+            self._plan, self._origins = plan, self._origins_of(plan)
+        fields = {
+            column: facets.Fields(
+                [facets.InputField(*place, name, [facets.Transformation("DIRECT", use)]) for place, name, use in found]
+            )
+            for column, found in self._origins.items()
+        }
+        return {"columnLineage": facets.ColumnLineageDatasetFacet(fields)} if fields else {}
+
+    def _origins_of(self, plan: StreamPlan) -> dict[str, list[tuple[tuple[str, str], str, str]]]:
+        """Return by captured column dataset, column and use of each origin."""
+        from qbcd.connectors import connector_for
+        from qbcd.queries import column_origins
+
+        table, captured = plan.table, [column.name for column in plan.captured]
+        if not table.query:
+            return {name: [(self._dataset(table), name, "IDENTITY")] for name in captured}
+        url = self._parts.config.databases[self._stream.source].sqlalchemy_url()
+        found = column_origins(table, connector_for(url).dialect)
+        return {
+            name: [(self._dataset(one.table), one.column, one.use) for one in found[name]]
+            for name in captured
+            if name in found
+        }
+
+    def _dataset(self, table: Table) -> tuple[str, str]:
+        url = self._parts.config.databases[self._stream.source].sqlalchemy_url()
+        return _namespace(url), _name(url, table.schema, table.name)
+
+    def _inputs(self, plan: StreamPlan | None) -> Iterator[tuple[str, str]]:
+        """Yield namespace and name of the file series, of the table, or of the tables of a query."""
         stream, dumps = self._stream, self._parts.config.dumps
         if stream.source in dumps:
             yield "file", str(dumps[stream.source].files)
-        elif not stream.query:
+        elif stream.query:
+            yield from dict.fromkeys(map(self._dataset, plan.table.bases if plan is not None else ()))
+        else:
             url = self._parts.config.databases[stream.source].sqlalchemy_url()
             yield _namespace(url), _name(url, stream.table_schema, stream.table_name)
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Literal
 
+from qbcd.common.phases import ended, timed
 from qbcd.error_messages import one_message
 from qbcd.errors import LeaseHeld, QbcdError, Refused
+from qbcd.model import StreamPlan
 from qbcd.run import run_stream
 from qbcd.state import UNCAPTURED, Run
 from qbcd.stream import Report, Stream
@@ -31,6 +33,8 @@ class Outcome:
         pending: By sink, the batches that wait for it after the poll; empty if the poll ended before its deliveries.
         attempts: By sink, the failed deliveries in a row of its next batch; empty as `pending`.
         epoch: UTC second of the stream's `prepare`; 0 if the poll did not read it.
+        phases: Seconds by phase of the poll (`qbcd.common.phases`).
+        plan: The plan of the poll; None if the poll ended before it was made.
     """
 
     stream: str
@@ -44,6 +48,8 @@ class Outcome:
     pending: Mapping[str, int] = field(default_factory=dict)
     attempts: Mapping[str, int] = field(default_factory=dict)
     epoch: int = 0
+    phases: Mapping[str, float] = field(default_factory=dict)
+    plan: StreamPlan | None = None
 
     @property
     def exit_code(self) -> int:
@@ -70,13 +76,17 @@ def poll(stream: Stream) -> Outcome:
     """Poll once and record it in the history; an error of qbcd is part of the outcome."""
     started, report = time.time(), Report(stream.name)
     outcome = Outcome(stream.name, report)
-    try:
-        with one_message(stream):
-            run_stream(stream, report)
-    except QbcdError as error:
-        error.stream = error.stream or stream.name
-        did = bool(report.headers or report.delivered or report.failures)
-        outcome = Outcome(stream.name, report if did else None, error)
+    with timed() as seconds:
+        try:
+            with one_message(stream):
+                run_stream(stream, report)
+        except QbcdError as error:
+            error.stream = error.stream or stream.name
+            did = bool(report.headers or report.delivered or report.failures)
+            outcome = Outcome(stream.name, report if did else None, error)
+        else:
+            ended("compact")  # the lease is released
+    outcome.phases, outcome.plan = seconds, report.plan
     outcome.run = _record(stream, outcome, report, started)
     outcome.pending, outcome.attempts, outcome.epoch = report.pending, report.attempts, report.epoch
     return outcome

@@ -12,6 +12,7 @@ from qbcd.common.on_demand import on_demand
 if TYPE_CHECKING:
     from qbcd.queries.called_names import fewest_arguments, words_of
     from qbcd.queries.keys import relation_of
+    from qbcd.queries.origins import Origin, column_origins
     from qbcd.queries.parsed import CapturedQuery, parse_query
     from qbcd.queries.relations import OutputColumn, Relation
     from qbcd.queries.tables import BaseTable, base_tables, folded
@@ -22,6 +23,7 @@ else:
         __name__,
         called_names="fewest_arguments words_of",
         keys="relation_of",
+        origins="Origin column_origins",
         parsed="CapturedQuery parse_query",
         relations="OutputColumn Relation",
         tables="BaseTable base_tables folded",
@@ -32,10 +34,12 @@ else:
 __all__ = [
     "BaseTable",
     "CapturedQuery",
+    "Origin",
     "OutputColumn",
     "Relation",
     "Unfit",
     "base_tables",
+    "column_origins",
     "compared_elsewhere",
     "fewest_arguments",
     "folded",

@@ -34,6 +34,7 @@ class FoundTable:
         key: Columns of the key that a stream would have; empty without one.
         timestamps: Columns that can be a watermark.
         stream: The stream that captures it, or an empty string.
+        advised: The strategy that `qbcd advise` takes, with its variant; empty if none is possible, or not known.
     """
 
     schema: str
@@ -43,6 +44,7 @@ class FoundTable:
     key: tuple[str, ...]
     timestamps: tuple[str, ...]
     stream: str = ""
+    advised: str = ""
 
     @property
     def label(self) -> str:
@@ -153,6 +155,8 @@ def _stream_name(one: FoundTable, taken: Collection[str]) -> str:
 
 def _entry(source: str, one: FoundTable, name: str) -> Iterator[str]:
     yield f"  # {one.summary}"
+    if one.advised:
+        yield f"  # qbcd advise takes {one.advised}"
     if one.timestamps and one.key:
         yield f"  # ts by {' or '.join(one.timestamps)} reads only changed rows, if every change moves it"
     yield f"  - table: {_text(one.label)}"

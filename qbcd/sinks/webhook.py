@@ -32,7 +32,7 @@ from qbcd.common.wording import counted
 from qbcd.config.fields import Size, Wait, Whole, wrong
 from qbcd.config.sink_options import BuiltOptions, SecretOption
 from qbcd.errors import DeliveryError, SinkSilent, Undeliverable
-from qbcd.model import BatchHeader, ResentRows
+from qbcd.model import BatchHeader
 from qbcd.sinks.base import Sink, SinkBatch
 from qbcd.version import __version__
 
@@ -188,7 +188,7 @@ class WebhookSink(Sink):
         header = batch.header
         with self._lock:
             fingerprint, done = self._accepted.get(header.stream, ("", 0))
-        if fingerprint != header.fingerprint or isinstance(header, ResentRows):  # their order can differ
+        if fingerprint != header.fingerprint:
             done = 0
         for request in self._requests(batch):
             if request.events.stop <= done:
@@ -219,8 +219,6 @@ class WebhookSink(Sink):
         body = b"\n".join(events) + b"\n" if self._format == "lines" else b"[" + b",".join(events) + b"]"
         part = range(first, first + len(events))
         key = f"{quote(header.event_prefix, safe=':')}{part.start}-{part.stop - 1}"
-        if isinstance(header, ResentRows):  # another attempt can have other rows with these ordinals
-            key += f":{hashlib.sha256(body).hexdigest()[:16]}"
         return Request(key, part, body)
 
     def _send(self, request: Request, header: BatchHeader) -> None:

@@ -84,6 +84,8 @@ class Options:
             appears complete, on disk, in one step. None keeps nothing.
         keep_rows: Keep whole rows, for old values in the next comparison, and not only keys and digests.
         block: Bytes of a block, the unit of the I/O meter.
+        old_file: The snapshot of which the old replica was kept, if it is still there: `smc2` and `phc2` fetch old
+            values from it by their row numbers. Without a replica the old side is that file.
     """
 
     method: str = "auto"
@@ -92,6 +94,7 @@ class Options:
     keep: Path | None = None
     keep_rows: bool = False
     block: int = 16384
+    old_file: Dump | None = None
 
 
 @dataclass
@@ -136,7 +139,7 @@ def event_schema(schema: pa.Schema, keys: Sequence[str]) -> pa.Schema:
     """Return the columns of a batch of differences.
 
     `op`: c, u or d. `key`: a struct of the key columns; of type null without a key. `before`, `after`: structs of all
-    columns, null where there is none. `before` is also null if only digests of the old rows were kept.
+    columns, null where there is none. `before` is also null if only digests of the old rows were kept or compared.
     `before_digest`: 16 bytes of the old row for u and d, so that rows with equal keys can be distinguished; else null.
     """
     key = pa.struct([schema.field(name) for name in keys]) if keys else pa.null()

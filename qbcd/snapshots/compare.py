@@ -114,6 +114,8 @@ def _check(old: Old, new: Dump, options: Options) -> None:
         old.check(new)
     else:
         same_columns(old.schema, new.schema, old.name, new.name)
+    if options.old_file is not None:
+        same_columns(options.old_file.schema, new.schema, options.old_file.name, new.name)
 
 
 def baseline(new: Dump, options: Options) -> ComparisonReport:

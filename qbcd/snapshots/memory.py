@@ -120,7 +120,7 @@ def compare_in_memory(work: Work) -> None:
 
 
 def _entry(chunk: Chunk) -> Chunk:
-    """Return a chunk as entries with the columns that the table needs: no row numbers."""
+    """Return a chunk as entries with the columns that the table needs: no column of row numbers."""
     return chunk.entries(pointers=False)
 
 

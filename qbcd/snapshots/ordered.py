@@ -130,7 +130,9 @@ def old_sorted(work: Work, compressed: bool) -> Iterator[Chunk]:
         return
     whole = work.old_whole and not compressed
     size = old.size if isinstance(old, DumpReplica) else weight_of(old)
-    found = Partitions(work, whole, partition_count(size, work.memory))
+    found = Partitions(
+        work, whole, partition_count(size, work.memory), pointers=work.old_file is not None and not whole
+    )
     for chunk in work.old_chunks(digest=not whole):
         found.add(chunk)
     found.close()

@@ -5,6 +5,7 @@ It uses the facts that the last comparison kept.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from qbcd.snapshots.base import Dump, Options, weight_of
@@ -13,6 +14,8 @@ from qbcd.snapshots.memory import entry_bytes
 from qbcd.snapshots.replica import DumpReplica
 
 _FEW = 0.02  # share of updated rows of a stagnant file
+_ROW, _ENTRY = 150, 24  # bytes of a row and of its entry, where they are not known
+_CHANGED = 0.005  # share of inserts, and of updates, where no comparison has seen them
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,20 @@ class MethodChoice:
     method: str
     reason: str
     blocks: dict[str, float]
+
+
+def estimate(size: int, memory: int, seen: Mapping[str, float]) -> dict[str, float]:
+    """Return the blocks that each method reads and writes, for files that were not read.
+
+    The methods of digests are counted with digests that an earlier comparison kept.
+
+    Args:
+        size: Bytes of a file; both are taken to be of one size.
+        seen: `rows`, and the shares of `inserts` and `updates`, of the last comparison; without one those of the paper.
+    """
+    block = Options.block
+    small = (seen.get("rows") or max(1.0, size / _ROW)) * _ENTRY / block
+    return costs(_in_blocks(size / block, small, seen, _small(size, memory)))
 
 
 def choose(old: Dump | DumpReplica, new: Dump, options: Options) -> MethodChoice:
@@ -75,17 +92,28 @@ def _special(facts: dict[str, float], in_order: bool) -> tuple[str, str] | None:
 
 
 def _fits(old: Dump | DumpReplica, options: Options) -> bool:
-    rows = old.rows if isinstance(old, DumpReplica) else 0
-    whole = not isinstance(old, DumpReplica) or old.whole
-    return 2 * entry_bytes(old.size, rows, whole) < options.memory
+    if not isinstance(old, DumpReplica):
+        return _small(old.size, options.memory)
+    return 2 * entry_bytes(old.size, old.rows, old.whole) < options.memory
+
+
+def _small(size: int, memory: int) -> bool:
+    """Return True if the entries of a file fit into half of the memory."""
+    return 2 * entry_bytes(size, 0, whole=True) < memory
 
 
 def _sizes(old: Dump | DumpReplica, new: Dump, options: Options, facts: dict[str, float]) -> Sizes:
     """Return sizes in blocks, measured where they are known."""
-    full = max(1.0, new.size / options.block)
-    rows = facts.get("rows") or max(1.0, new.size / 150)
-    small = old.size / options.block if isinstance(old, DumpReplica) and not old.whole else rows * 24 / options.block
+    rows = facts.get("rows") or max(1.0, new.size / _ROW)
+    kept = isinstance(old, DumpReplica) and not old.whole
+    small = old.size / options.block if kept else rows * _ENTRY / options.block
+    return _in_blocks(new.size / options.block, small, {**facts, "rows": rows}, _fits(old, options))
+
+
+def _in_blocks(blocks: float, small: float, seen: Mapping[str, float], fits: bool) -> Sizes:
+    full = max(1.0, blocks)
+    rows = seen.get("rows") or max(1.0, blocks * Options.block / _ROW)
     ratio = max(1.0, full / max(small, 1e-9))
-    changed = rows * (facts.get("inserts", 0.005) + facts.get("updates", 0.005))
-    fits = float("inf") if _fits(old, options) else 0.0
-    return Sizes(full, ratio, max(1.0, full / (small + rows * 8 / options.block)), changed, fits)
+    changed = rows * (seen.get("inserts", _CHANGED) + seen.get("updates", _CHANGED))
+    pointers = max(1.0, full / (small + rows * 8 / Options.block))
+    return Sizes(full, ratio, pointers, changed, float("inf") if fits else 0.0)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from qbcd.common.durable import sync
 from qbcd.errors import Refused, StateMissing
 from qbcd.snapshots.base import Dump
-from qbcd.snapshots.chunks import Chunk, DumpLayout
+from qbcd.snapshots.chunks import ROW, Chunk, DumpLayout
 from qbcd.snapshots.digests import VERSION
 from qbcd.snapshots.meter import Meter, read_file
 
@@ -51,6 +51,15 @@ class DumpReplica:
         self.statistics: dict[str, float] = facts["statistics"]
         self.schema: pa.Schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(facts["schema"])))
         self.layout = DumpLayout.of(self.schema, self.keys)
+
+    @property
+    def numbered(self) -> bool:
+        """True if entries have the numbers of their rows in the snapshot."""
+        return not self.whole and all(ROW in self._names(part) for part in self.parts)
+
+    def _names(self, part: str) -> list[str]:
+        with pa.OSFile(str(self.folder / part), "rb") as file, pa.ipc.open_stream(file) as reader:
+            return list(reader.schema.names)
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, Refused
 from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, event_schema, joined, weight_of
 from qbcd.snapshots.chunks import Chunk, DumpLayout, gathered
 from qbcd.snapshots.events import events
@@ -24,6 +24,7 @@ from qbcd.snapshots.replica import DumpReplica, ReplicaWriter
 THREADS = 2
 _FIXED = 24 << 20  # bytes that threads, readers and allocators use in any case
 _COPIES = 18  # copies of the rows of a step at the same time, with those in buffers and in threads
+BY_OFFSET = ("smc2", "phc2")  # methods whose entries have row numbers
 LEAST_ROWS, MOST_ROWS = 16_384, 131_072
 Old = Dump | DumpReplica
 
@@ -56,7 +57,7 @@ class Work:
         self.folder = Path(self._place.name)
         self.replica: ReplicaWriter | None = None
         self._files: dict[bool, FileWriter] = {}
-        self._fetches: list[tuple[Chunk | None, Chunk]] = []
+        self._fetches: list[tuple[str, Chunk | None, Chunk | None]] = []
         self._number = 0
 
     @property
@@ -76,6 +77,15 @@ class Work:
     def old_whole(self) -> bool:
         """Return True if the old side has whole rows."""
         return not isinstance(self.old, DumpReplica) or self.old.whole
+
+    @property
+    def old_file(self) -> Dump | None:
+        """The file from which a method fetches old rows by number; None without one."""
+        if self.report.method not in BY_OFFSET:
+            return None
+        if isinstance(self.old, Dump):
+            return self.old if self.old.repeatable else None
+        return self.options.old_file if self.old.numbered else None
 
     def require_rows(self, method: str) -> None:
         """Refuse an old side of which only digests were kept.
@@ -123,9 +133,12 @@ class Work:
         assert side is not None
         if not len(side):
             return
-        if new is not None and not new.whole:
-            self._fetches.append((old, new))
+        fetched = [one for one in (old, new) if one is not None and not one.whole]
+        if (new is not None and not new.whole) or (new is None and fetched and self.old_file is not None):
+            self._fetches.append((op, old, new))
             return
+        if old is not None and not old.whole and self.old_file is not None:
+            old = self._old_rows(old)
         counter = {"c": "inserts", "u": "updates", "d": "deletes"}[op]
         setattr(self.report, counter, getattr(self.report, counter) + len(side))
         self._write(events(self.layout, op, old, new))
@@ -145,35 +158,67 @@ class Work:
         self._files[delete].write(batch)
 
     def _fetch(self) -> None:
-        """Read the new values of changed entries by their row numbers.
+        """Read the values of changed entries by their row numbers.
 
         They are read in groups that fit into memory.
         """
         waiting, self._fetches = self._fetches, []
-        for op in ("u", "c"):
-            some = [(old, new) for old, new in waiting if (old is not None) == (op == "u")]
-            if not some:
+        for op in "duc":
+            olds = [old for one, old, _ in waiting if one == op and old is not None]
+            news = [new for one, _, new in waiting if one == op and new is not None]
+            if not olds and not news:
                 continue
-            new = gathered([new for _, new in some], self.layout, whole=False)
-            olds = [old for old, _ in some if old is not None]
+            new = gathered(news, self.layout, whole=False) if news else None
             old = gathered(olds, self.layout, olds[0].whole) if olds else None
-            order = np.argsort(new.rows)
+            side = new if new is not None else old
+            assert side is not None
+            order = np.argsort(side.rows)
             width = max(64, weight_of(self.new) // max(1, self.report.rows))
             step = max(1024, self.memory // width)
             for first in range(0, len(order), step):
                 part = order[first : first + step]
-                rows = new.rows[part]
-                self._count_fetch(rows)
-                body = self.new.take(rows)
-                self.emit(op, old.take(part) if old is not None else None, self.layout.chunk(body))
+                before = old.take(part) if old is not None else None
+                if before is not None and not before.whole and self.old_file is not None:
+                    before = self._old_rows(before)
+                after = new.take(part) if new is not None else None
+                self.emit(op, before, self._new_rows(after) if after is not None else None)
 
-    def _count_fetch(self, rows: Numbers) -> None:
+    def _new_rows(self, entries: Chunk) -> Chunk:
+        """Return the rows of new entries in ascending order of their numbers."""
+        self._count_fetch(self.new, entries.rows, self.report.rows)
+        return self.layout.chunk(self.new.take(entries.rows))
+
+    def _old_rows(self, entries: Chunk) -> Chunk:
+        """Return the old rows of entries, by their numbers in the old file.
+
+        Raises:
+            Refused: The file is not the snapshot whose digests were compared.
+        """
+        file = self.old_file
+        assert file is not None
+        order = np.argsort(entries.rows)
+        numbers = entries.rows[order]
+        self._count_fetch(file, numbers, self.report.old_rows)
+        found = self.layout.chunk(file.take(numbers), digest=True)
+        ours, theirs = found.content, entries.take(order).content
+        assert ours is not None and theirs is not None
+        same = len(found) == len(entries) and ((ours.high == theirs.high) & (ours.low == theirs.low)).all()
+        if not same:
+            raise Refused(
+                f"{file.name} is not the snapshot whose digests were compared: its rows at changed places differ",
+                remedy="name the file of the last comparison, or compare without old values",
+            )
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        return found.take(back)
+
+    def _count_fetch(self, file: Dump, rows: Numbers, total: int) -> None:
         """Count the blocks that hold the rows; without an index of rows all blocks were read."""
-        if type(self.new).take is Dump.take:
-            self.meter.count_read(self.new.size)
+        if type(file).take is Dump.take:
+            self.meter.count_read(file.size)
             return
-        blocks = -(-self.new.size // self.meter.block)
-        self.meter.read += len(np.unique(rows * blocks // max(1, self.report.rows)))
+        blocks = -(-file.size // self.meter.block)
+        self.meter.read += len(np.unique(rows * blocks // max(1, total)))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """Complete events and replica; return the events, deletes first."""

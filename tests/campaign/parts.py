@@ -39,6 +39,14 @@ PARTS: dict[str, tuple[str, ...]] = {
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),
 }
 
+# Parts whose tables are polled by the engine that QBCD_TEST_ENGINE names: the report wants each of them twice.
+BY_ENGINE = ("kill", "kill_lake", "property", "protocol", "histories", "tables", "lake")
+
+
+def engines_of(part: str) -> tuple[str, ...]:
+    """Return the engines with which a part must run; `auto` is local for the small tables of tests."""
+    return ("auto", "spark") if part in BY_ENGINE else ("auto",)
+
 
 def part_of(path: str) -> str:
     """Return the part that runs the campaign cases of a test file.

@@ -25,7 +25,7 @@ def _no_local_work(self: LocalProvider) -> Any:
     raise AssertionError("DuckDB was used")
 
 
-@over("strategy", sorted(FIRST_OF))
+@over("strategy", sorted(FIRST_OF), elsewhere=[])
 def test_spark_does_the_work_of(
     strategy: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -223,7 +223,7 @@ class Bank:
         return found
 
 
-@pytest.mark.parametrize("engine", ["local", "spark"])
+@pytest.mark.parametrize("engine", ["local", pytest.param("spark", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("reads", [FEW_READS, pytest.param(200, marks=pytest.mark.campaign)])
 def test_pinned_reads_do_not_tear(
     reads: int, engine: str, server: EmbeddedPostgres, place: Place, workspace: Path, spark: SparkSession

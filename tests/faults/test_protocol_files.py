@@ -45,6 +45,7 @@ def read(files: Files, spark: SparkSession, part: FileSet) -> list[Any]:
     return [tuple(row) for row in rows.selectExpr("count(1)", "sum(n)", "sum(hash(range_id, v))").collect()]
 
 
+@pytest.mark.campaign
 def test_no_turned_bit_makes_other_rows(workspace: Path, spark: SparkSession) -> None:
     files = Files(workspace, "p", "s")
     part, path = written(files, spark)

@@ -199,7 +199,7 @@ def test_a_paused_holder_whose_files_were_removed(
 
 
 # Rule 1: in the source, an open step holds the stream's row, so that nobody can take over before it ends.
-@over()
+@over(elsewhere=[])
 def test_a_paused_step_in_the_source(
     database: str, workspace: Path, spark: SparkSession, faint: pytest.MonkeyPatch
 ) -> None:

@@ -79,7 +79,7 @@ def test_a_prepare_drops_no_tables_of_another_one(
         assert [type(error) for error in refused] == [LeaseHeld]
 
 
-@over("strategy", ["mds"])
+@over("strategy", ["mds"], elsewhere=[])
 def test_nobody_takes_over_between_two_statements_of_ddl(
     strategy: str, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

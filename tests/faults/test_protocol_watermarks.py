@@ -170,7 +170,7 @@ def before_second(statements: tuple[str, ...], action: Callable[[], None]) -> It
 
 
 # Rule 7: T has a lower number of a sequence, and is still open when larger ones exist.
-@over()
+@over(elsewhere=[])
 def test_a_lower_number_that_is_committed_late(place: Place, workspace: Path) -> None:
     key = NUMBERED.get(place.kind, NUMBERED[""])
     with Watched(place, workspace, {"s": ts(place, timestamp="id")}, key=key).fill() as seen:

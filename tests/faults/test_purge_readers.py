@@ -189,6 +189,7 @@ def test_a_stream_that_the_project_keeps_by_another_source(place: Place, workspa
                 place.sql(f"DROP DATABASE IF EXISTS {place.quote(again)}")
 
 
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_the_base_of_a_query_by_a_number(place: Place, workspace: Path) -> None:
     if place.kind != "postgresql":

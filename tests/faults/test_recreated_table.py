@@ -45,7 +45,7 @@ def altered(seen: Watched, statements: tuple[str, ...]) -> None:
         seen.run(text.format(clock=seen.clock, stamp=stamp))
 
 
-@over("how", list(HOW), elsewhere=["table"])
+@over("how", list(HOW), elsewhere=[])
 def test_all_rows_are_compared(how: str, place: Place, workspace: Path) -> None:
     streams = {name: stamped(place, name) for name in ("ts", "tdi")}
     with Watched(place, workspace, streams).fill() as seen:
@@ -176,6 +176,7 @@ def test_a_view_that_shows_something_else(place: Place, workspace: Path) -> None
         assert other.report.counts == {"u": 9}
 
 
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_rows_deleted_before_an_altered_table_was_polled_are_reported(place: Place, workspace: Path) -> None:
     """A stream polled after the retention of flagged rows is refused, whatever was altered."""

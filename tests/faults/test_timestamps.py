@@ -65,6 +65,7 @@ def test_ties_at_the_boundary(place: Place, workspace: Path, monkeypatch: pytest
 
 
 # Values rounded or cut to the column's unit: rows come in the unit that was just read, and after it.
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_rows_in_the_same_unit_after_a_poll(place: Place, workspace: Path) -> None:
     units = {"seconds": zoneless(place, 0), "millis": zoneless(place, 3), "tenths": zoneless(place, 1)}

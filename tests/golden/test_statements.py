@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -238,6 +239,7 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         yield from without_key(connector, plan)
 
 
+@cache
 def made(connector: str, name: str) -> str:
     """Return the text of a golden file; that of MySQL has what differs from MariaDB."""
     mine = texts_of(statements(connector, name), SHOWN[name])

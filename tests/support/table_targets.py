@@ -8,6 +8,7 @@ import sqlite3
 import struct
 import uuid
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -72,6 +73,18 @@ class TargetPlace(ABC):
         assert len(by_key) == len(found)
         return by_key
 
+    def states_at(self, boundaries: Sequence[int]) -> list[Rows]:
+        """Return the states of a history at ascending boundaries, by the limits of its rows, in one read."""
+        found: list[Rows] = [{} for _ in boundaries]
+        for row in self.rows(names=("valid_from", "valid_to")):
+            begin, end = map(_milliseconds, row[-2:])
+            last = len(boundaries) if end is None else bisect_left(boundaries, end)
+            assert begin is not None
+            for state in found[bisect_left(boundaries, begin) : last]:
+                assert row[: len(KEY)] not in state, "a key has two rows at one time"
+                state[row[: len(KEY)]] = tuple(map(_comparable, row[:-2]))
+        return found
+
     def of(self, rows: State) -> Rows:
         """Return the rows of a source as the target must have them."""
         return {
@@ -82,6 +95,14 @@ class TargetPlace(ABC):
     def row(self, row: Row) -> tuple[Any, ...]:
         """Return one row of a source as the target must have it."""
         return next(iter(self.of({(): row}).values()))
+
+
+def _milliseconds(limit: Any) -> int | None:
+    """Return a limit of a row in milliseconds, as drivers read it: a time in UTC, or its text."""
+    if limit is None:
+        return None
+    at = datetime.fromisoformat(limit.replace("Z", "+00:00")) if isinstance(limit, str) else limit
+    return round(at.replace(tzinfo=timezone.utc).timestamp() * 1000)
 
 
 def comparable(row: Sequence[Any]) -> tuple[Any, ...]:

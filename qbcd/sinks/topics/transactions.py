@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkSilent, Undeliverable
-from qbcd.model import BatchHeader, ResentRows
+from qbcd.model import BatchHeader
 from qbcd.sinks.table.record import TableRecord, verdict
 from qbcd.sinks.topics.brokers import Brokers
 from qbcd.sinks.topics.debezium import DebeziumEnvelope
@@ -66,7 +66,7 @@ class TopicWriter:
                 remedy=f"when consumers have read all, write `partitions: {self.partitions}` in the sink",
                 stream=header.stream,
             )
-        done = found["events"] if judged == "done" and not isinstance(header, ResentRows) else 0
+        done = found["events"] if judged == "done" else 0
         self._open(done)
         return int(done)
 

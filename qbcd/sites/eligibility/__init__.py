@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         grants,
         missing_right,
         missing_schema_right,
+        missing_session_right,
         missing_write_rights,
         own_schema,
         refuse_missing,
@@ -32,8 +33,8 @@ else:
         index="STORED missing_index refuse_unordered_key",
         query="refuse_other_columns why_not_incremental with_variant",
         rights=(
-            "MissingRight grants missing_right missing_schema_right missing_write_rights own_schema refuse_missing "
-            "refuse_missing_rights"
+            "MissingRight grants missing_right missing_schema_right missing_session_right missing_write_rights "
+            "own_schema refuse_missing refuse_missing_rights"
         ),
         values="Place Remark",
         watermark="refuse_unsafe_watermark suggestions watermark_remarks",
@@ -51,6 +52,7 @@ __all__ = [
     "missing_index",
     "missing_right",
     "missing_schema_right",
+    "missing_session_right",
     "missing_write_rights",
     "own_schema",
     "refuse_missing",

@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector, Privileges
 from qbcd.connectors.catalog import SupportsIndexes, SupportsTableWrites
+from qbcd.connectors.watermarks import SupportsWatermarks
 from qbcd.errors import MissingPrivilege
 from qbcd.model import StreamPlan, Table
 from qbcd.sites.eligibility.values import Place, explained_grant
@@ -38,6 +39,11 @@ class MissingRight:
     needed_by: str
     option: str = ""
     grant: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The right, and what needs it."""
+        return f"{self.what}, which {self.needed_by} needs"
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,30 @@ def missing_schema_right(source: Source, schema: OwnSchema, strategy: str) -> li
 def missing_write_rights(source: Source, session: Session, strategy: TableStrategy) -> list[MissingRight]:
     """Return the rights on the captured table that options need and the role lacks."""
     connector, conn, table = source.connector, session.connection, strategy.plan.table
-    found = [(right.option, missing_right(connector, conn, table, right)) for right in strategy.write_rights()]
+    found = []
+    for right in strategy.write_rights():
+        if lacking := missing_right(connector, conn, table, right):
+            role = connector.catalog.privileges(conn, table, (), source.schema).role
+            writes = connector.require(SupportsTableWrites)
+            grant = writes.write_grant(table, role, update=right.update, delete=right.delete)
+            found.append(MissingRight(lacking, f"option {right.option}", right.option, grant))
     if strategy.plan.option("create_index"):
-        found.append(("create_index", connector.require(SupportsIndexes).index_right(conn, table)))
-    return [MissingRight(lacking, f"option {option}", option) for option, lacking in found if lacking]
+        lacking = connector.require(SupportsIndexes).index_right(conn, table)
+        found += [MissingRight(lacking, "option create_index", "create_index")] if lacking else []
+    return found
+
+
+def missing_session_right(source: Source, session: Session, strategy: TableStrategy) -> list[MissingRight]:
+    """Return the right to see other sessions if a watermark needs it and the role lacks it."""
+    plan, conn = strategy.plan, session.connection
+    if not isinstance(strategy, Watermarked) or strategy.system or plan.option("lag") is not None:
+        return []
+    watermarks = source.connector.require(SupportsWatermarks)
+    if watermarks.sees_sessions(conn):
+        return []
+    role = source.connector.catalog.privileges(conn, plan.table, (), source.schema).role
+    grant = watermarks.sessions_grant(role)
+    return [MissingRight(f"role {role} may not see other sessions", f"strategy {plan.strategy}", grant=grant)]
 
 
 def refuse_missing(missing: Sequence[MissingRight], plan: StreamPlan, place: Place, otherwise: str = "") -> None:
@@ -103,11 +129,13 @@ def refuse_missing(missing: Sequence[MissingRight], plan: StreamPlan, place: Pla
     if not missing:
         return
     granted = "; ".join(one.grant for one in missing if one.grant)
+    if not otherwise and all(one.option for one in missing):
+        otherwise = "or take the option out" if granted else "grant it, or take the option out"
     raise MissingPrivilege(
-        "; ".join(f"{one.what}, which {one.needed_by} needs" for one in missing),
+        "; ".join(one.sentence for one in missing),
         stream=plan.stream,
         where=place(missing[0].option or "type"),
-        remedy="; ".join(part for part in (granted, otherwise) if part) or "grant it, or take the option out",
+        remedy="; ".join(part for part in (granted, otherwise) if part),
     )
 
 

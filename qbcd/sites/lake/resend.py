@@ -55,6 +55,7 @@ def _written(poll: ParquetPoll, known: Sequence[StoredRange], rows: int, restric
     changes: Rows = algebra.baseline(stored, len(plan.captured))
     if restriction:
         changes = _restricted(changes, plan.captured, restriction)
+    changes = algebra.by_key(changes)  # another attempt numbers the rows equally
     counts = engine.event_counts({})
     with engine.numbered(changes, poll.leased.row.last_batch_seq, rows) as batch:
         try:

@@ -339,6 +339,7 @@ def test_a_password_is_never_printed(cli: Cli, workspace: Path, database: str) -
         assert "hunter22" not in ran.out + ran.err
 
 
+@pytest.mark.campaign
 def test_the_first_signal_finishes_the_step_and_the_second_does_not(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare", "customers").code == 0
     for second in (False, True):
@@ -373,6 +374,7 @@ def _waits_for_lock(database: str) -> bool:
     return bool(waiting[0][0])
 
 
+@pytest.mark.campaign
 def test_the_demo_cleans_up_after_ctrl_c(workspace: Path) -> None:
     process = spawn(workspace, "demo", "--directory", "shown")
     config = workspace / "shown" / "qbcd.yaml"

@@ -387,6 +387,7 @@ MARIADB_MOVING = {
 }
 
 
+@pytest.mark.campaign
 def test_restrictions_that_change_by_themselves(postgres: tuple[Place, dict[str, str]], cli: Cli) -> None:
     desk_of(postgres, cli).warned({**MOVING, **POSTGRESQL_MOVING})
 

@@ -179,3 +179,20 @@ def test_a_first_configuration_from_a_database(place: Place, workspace: Path, cl
     refused = cli("init", "--source", secret)
     assert (refused.code, "hunter2" in refused.out + refused.err) == (2, False)
     assert "${env:NAME}" in refused.err
+
+
+@over()
+def test_discover_names_the_strategy_that_advise_takes(
+    place: Place, workspace: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    make(place, "a", "tmp_x")
+    place.sql("CREATE TABLE tmp_keyless (v integer)")
+    place.sql("CREATE TABLE tmp_dated (id integer PRIMARY KEY, at timestamp(6) NOT NULL)")
+    write(place)
+    found = cli("discover", "shop", "--tables", f"{place.schema}.*", "--json").data["tables"]
+    assert {one["table"].rpartition(".")[2] for one in found} == {"a", "tmp_x", "tmp_keyless", "tmp_dated"}
+    for one in found:
+        named = [one["stream"]] if one["stream"] else ["--source", "shop", "--table", one["table"]]
+        assert one["advised"] == cli("advise", *named, "--json").data["advice"][0]["choice"], one["table"]
+    assert f"# qbcd advise takes {found[0]['advised']}" in cli("discover", "shop").out

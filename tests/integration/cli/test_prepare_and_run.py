@@ -57,6 +57,7 @@ def test_after_the_last_result_nothing_is_waited_for(cli: Cli, monkeypatch: pyte
     assert "waiting for the next poll" not in ran.err
 
 
+@pytest.mark.campaign
 def test_a_stream_that_cannot_be_prepared_has_one_line_for_each_attempt(cli: Cli, workspace: Path) -> None:
     """The error of `prepare`, and no second one of a poll that finds no baseline."""
     process, log = spawn(workspace, "run", "--prepare", "loose", "customers"), list[str]()

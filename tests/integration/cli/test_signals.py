@@ -60,7 +60,7 @@ def stopped(folder: Path, database: str, number: signal.Signals) -> Ran:
     return finished(process)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.campaign), signal.SIGTERM])
 def test_the_step_in_hand_is_finished_and_the_rest_left_out(
     cli: Cli, workspace: Path, database: str, number: signal.Signals
 ) -> None:

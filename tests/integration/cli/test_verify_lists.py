@@ -20,6 +20,7 @@ tables:
 """
 
 
+@pytest.mark.campaign
 @pytest.mark.usefixtures("spark")
 def test_a_shortened_list_says_so(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, workspace: Path, database: str

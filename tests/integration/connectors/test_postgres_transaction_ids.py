@@ -162,6 +162,7 @@ def test_rows_of_every_partition_are_candidates(place: Place) -> None:
         assert "is a view" in connector.require(SupportsSystemMarks).system_mark_problem(conn, "", probed(place, "w"))
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])
 def test_no_interleaving_hides_a_row(place: Place, seed: int) -> None:
     """Six sessions begin, write, use savepoints, prepare and end in any order, between polls."""

@@ -57,7 +57,7 @@ def test_each_dump_is_a_batch(workspace: Path, replica: str) -> None:
         assert [f.level for f in project.check(STREAM) if f.stream] == ["ok"] * 6
 
 
-@pytest.mark.parametrize("replica", ["rows", "digest"])
+@pytest.mark.parametrize("replica", ["rows", pytest.param("digest", marks=pytest.mark.campaign)])
 def test_spark_compares_dumps(workspace: Path, spark: SparkSession, replica: str) -> None:
     """Changes, a key twice, and the engine of a method."""
     scene = DumpScene(workspace, strategy={"replica": replica})

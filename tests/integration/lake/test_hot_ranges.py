@@ -94,6 +94,7 @@ def test_half_the_ranges_find_most_changes_and_all_in_time(
     assert found / made >= 0.8
 
 
+@pytest.mark.campaign
 @over(elsewhere=[])
 def test_a_pass_goes_on_after_a_stop(place: Place, workspace: Path) -> None:
     """A poll stopped between two ranges leaves the others to the next one.

@@ -89,6 +89,7 @@ def _polled(database: str, project: qbcd.Project, polls: int) -> list[Outcome]:
     return outcomes
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "name", ["bigint", *(pytest.param(name, marks=pytest.mark.campaign) for name in ("smallint", "integer", "domain"))]
 )

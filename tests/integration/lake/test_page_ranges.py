@@ -212,6 +212,7 @@ NOT_CAPTURED = "UPDATE t SET pad = pad"
 IN_ONE_PLACE = "UPDATE t SET a = -a WHERE abs(a) <= 12"
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "strategy, change, ends, updates",
     [

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
+from qbcd.common import hooks
+from qbcd.common.phases import PHASES
 from tests.support import wait_until
 from tests.support.cli import Cli
 from tests.support.hook_server import hook_server
@@ -49,6 +52,74 @@ def test_all_show_the_same(
     for mine, now in zip(shown, cli("status", "--json").data["streams"], strict=True):
         assert {**mine, "lag_seconds": 0, "pass": 0} == {**now, "lag_seconds": 0, "pass": 0}
     assert "Ranges by last visit" in [one.text for one in page.iter("h3")]
+
+
+@over(elsewhere=[])
+@pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
+def test_phases_add_up_to_the_poll(place: Place, workspace: Path, strategy: str) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer)")
+    with opened(
+        config(place.url, {"name": "s", "table": place.table("t"), "strategy": strategy}), workspace
+    ) as project:
+        project.stream("s").prepare()
+        place.sql("INSERT INTO t VALUES (1, 1)")
+        for point in ("before_commit", "before_publish"):
+            hooks.register(point, lambda: time.sleep(0.3))
+        began = time.monotonic()
+        try:
+            (outcome,) = poll(project, "s")
+        finally:
+            for point in ("before_commit", "before_publish"):
+                hooks.register(point, None)
+        took = time.monotonic() - began
+        assert outcome.phases["commit"] >= 0.3
+        assert outcome.phases["deliver"] >= 0.3
+        assert 0.6 <= sum(outcome.phases.values()) <= took
+        assert {*outcome.phases} <= {*PHASES}
+        assert {"lease", "plan", "fetch", "compact", "unfinished"} <= {*outcome.phases}
+        place.sql("DROP TABLE t")
+        failed = project.run("s", once=True).outcomes[0]
+        assert failed.error is not None
+        assert {*failed.phases} == {"lease", "deliver", "unfinished"}
+
+
+@over(elsewhere=[])
+def test_openlineage_events_of_a_query_have_tables_and_columns(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, n integer); CREATE TABLE u (id integer PRIMARY KEY, m integer)")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__TYPE", "file")
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__LOG_FILE_PATH", str(workspace / "events.json"))
+    monkeypatch.setenv("OPENLINEAGE__TRANSPORT__APPEND", "true")
+    t, u = place.table("t"), place.table("u")
+    query = f"SELECT t.id, t.n + u.m AS total FROM {t} AS t JOIN {u} AS u ON u.id = t.id"
+    streams = (
+        {"name": "q", "query": query, "key": ["id"], "strategy": {"type": "vbd", "variant": "checksum"}},
+        {"name": "t", "table": t, "strategy": "id_rcs"},
+    )
+    with opened(config(place.url, *streams, openlineage={}), workspace) as project:
+        for name in ("q", "t"):
+            project.stream(name).prepare()
+        place.sql("INSERT INTO t VALUES (1, 1); INSERT INTO u VALUES (1, 2)")
+        poll(project)
+    events = [json.loads(line) for line in (workspace / "events.json").read_text().splitlines()]
+    ended = {one["job"]["name"]: one for one in events if one["eventType"] == "COMPLETE"}
+    inputs = [one["name"].rpartition(".")[2] for one in ended["q"]["inputs"]]
+    assert sorted(inputs) == ["t", "u"]
+    fields = {
+        name: {
+            column: [
+                (i["name"].rpartition(".")[2], i["field"], i["transformations"][0]["subtype"]) for i in f["inputFields"]
+            ]
+            for column, f in one["outputs"][0]["facets"]["columnLineage"]["fields"].items()
+        }
+        for name, one in ended.items()
+    }
+    assert {name: sorted(found) for name, found in fields["q"].items()} == {
+        "id": [("t", "id", "IDENTITY")],
+        "total": [("t", "n", "TRANSFORMATION"), ("u", "m", "TRANSFORMATION")],
+    }
+    assert fields["t"] == {"id": [("t", "id", "IDENTITY")], "n": [("t", "n", "IDENTITY")]}
 
 
 @over()

@@ -91,6 +91,7 @@ def _keys(drawn: DrawnQuery, place: Place, rows: Rows) -> set[Any]:
     return set(Counter(rows).items())
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.campaign) for n in (1, 2))])
 def test_changed_keys_are_among_the_affected_keys(seed: int, place: Place) -> None:
     assert _seed(seed, place, 12)

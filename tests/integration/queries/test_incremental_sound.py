@@ -199,6 +199,7 @@ FLOATS: dict[str, tuple[str, dict[str, int]]] = {  # the query, the events
 }
 
 
+@pytest.mark.campaign
 def test_whole_numbers_next_to_floating_point_numbers(place: Place, workspace: Path) -> None:
     """Equality between kinds of numbers is not transitive."""
     place.sql(
@@ -364,6 +365,7 @@ ALTERED: dict[str, tuple[str, str]] = {
 }
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("case", ALTERED)
 def test_an_altered_base_table(case: str, place: Place, workspace: Path) -> None:
     happens, reason = ALTERED[case]

@@ -51,6 +51,7 @@ def queries(place: Place) -> dict[str, str]:
     return {name: query.format(**views) for name, (query, _) in QUERIES.items()}
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("stamped", [pytest.param((), marks=pytest.mark.campaign), ("orders", "more")])
 def test_views_over_views_are_followed(stamped: tuple[str, ...], place: Place, workspace: Path) -> None:
     place.sql(f"{TABLES}; {VIEWS}")

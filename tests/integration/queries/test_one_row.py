@@ -66,7 +66,7 @@ def of_kind(place: Place, *variants: str) -> list[str]:
     return [name for name in names if "delta" not in name or (place.kind == FIRST and "sum" in name)]
 
 
-@over()
+@over(elsewhere=[])
 def test_in_the_source(place: Place, workspace: Path) -> None:
     """Nothing is delivered: each poll has the expected counts, and the replica is the result."""
     place.sql(TABLES)

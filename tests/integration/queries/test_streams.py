@@ -114,6 +114,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.campaign
 @over("which", ["few", pytest.param("all", marks=pytest.mark.campaign)], elsewhere=[])
 def test_replay_gives_the_result(place: Place, which: str, workspace: Path, spark: SparkSession) -> None:
     names = STREAMS[which]

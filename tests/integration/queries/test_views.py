@@ -198,6 +198,7 @@ BY_ITSELF = {
 READS = "SELECT v.id, v.region FROM public.v AS v"
 
 
+@pytest.mark.campaign
 def test_refused_by_the_view_s_name(views: Place, workspace: Path) -> None:
     """Under auto the query is compared instead, and `check` names the reason."""
     for number, (made, why) in enumerate(REFUSED.items()):

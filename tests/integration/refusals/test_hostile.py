@@ -132,6 +132,7 @@ CREATE OPERATOR evil.= (LEFTARG = int, RIGHTARG = int, FUNCTION = evil.eq);
 """
 
 
+@pytest.mark.campaign
 def test_hostile_settings_of_the_role_make_no_event(place: Place, spark: SparkSession) -> None:
     place.sql(VALUES)
     with new_role(place) as role:

@@ -181,7 +181,7 @@ COMMANDS = ("check -v", "prepare -v", "run --once -v", "run --once --json", "sta
         pytest.param("postgresql", "a", marks=pytest.mark.campaign),
         pytest.param("postgresql", "postgres", marks=pytest.mark.campaign),
         pytest.param("postgresql", "secret", marks=pytest.mark.campaign),
-        ("mariadb", SECRET),
+        pytest.param("mariadb", SECRET, marks=pytest.mark.campaign),
         pytest.param("mariadb", "orders", marks=pytest.mark.campaign),
         pytest.param("mariadb", "a", marks=pytest.mark.campaign),
     ],

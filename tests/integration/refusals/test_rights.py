@@ -248,3 +248,35 @@ def test_all_rights_that_are_missing_are_named_at_once(place: Place, role: str) 
         place.sql(f"GRANT CREATE ON DATABASE {place.database} TO {role}")
         assert refused().what.replace(role, "ROLE") == lacking
         place.sql(f"REVOKE CREATE ON DATABASE {place.database} FROM {role}")
+
+
+def test_the_rights_to_read_write_and_see_sessions_are_named_with_their_grants(place: Place, role: str) -> None:
+    place.sql("CREATE TABLE sales.all_rights (id int PRIMARY KEY, at timestamptz NOT NULL, gone bool NOT NULL)")
+    options = {"type": "tdi", "timestamp": "at", "delete_flag": "gone", "purge": True}
+    table = {"name": "all", "table": "sales.all_rights", "strategy": options}
+    with qbcd.Project.from_dict(config(place.url_as(role), table), base_dir=place.folder) as project:
+        (error,) = [one.error for one in project.check("all") if one.error is not None]
+        assert isinstance(error, MissingPrivilege)
+        assert error.what.replace(role, "ROLE") == (
+            "role ROLE may not use schema sales; may not SELECT from sales.all_rights (columns id, at, gone); "
+            "role ROLE may not create schema qbcd, which strategy tdi needs; "
+            "role ROLE may not DELETE from sales.all_rights, which option purge needs; "
+            "role ROLE may not see other sessions, which strategy tdi needs"
+        )
+        place.sql(error.remedy)
+        assert [one for one in project.check("all") if one.level != "ok" and "index" not in one.message] == []
+
+
+def test_a_query_names_all_tables_that_the_role_may_not_read(place: Place, role: str) -> None:
+    query = "SELECT o.id, o.region, p.id AS other FROM public.orders o JOIN sales.orders p ON p.id = o.id"
+    table = {"name": "joined", "query": query, "key": ["id"], "strategy": {"type": "vbd", "variant": "compare"}}
+    with qbcd.Project.from_dict(config(place.url_as(role), table), base_dir=place.folder) as project:
+        (error,) = [one.error for one in project.check("joined") if one.error is not None]
+        assert isinstance(error, MissingPrivilege)
+        assert error.what.replace(role, "ROLE") == (
+            "role ROLE may not SELECT from public.orders (columns id, region, amount); may not use schema sales; "
+            "may not SELECT from sales.orders (columns id); role ROLE may not create schema qbcd, which strategy vbd "
+            "needs"
+        )
+        place.sql(error.remedy)
+        assert all(one.error is None for one in project.check("joined"))

@@ -11,6 +11,7 @@ import pytest
 from tests.support.cli import Cli
 
 
+@pytest.mark.campaign
 def test_a_server_to_try_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -365,6 +365,7 @@ def test_confirmed_refusals_are_in_the_history(shop: Shop) -> None:
 
 
 # -- plans -------------------------------------------------------------------------------------------------------------
+@pytest.mark.campaign
 def test_mds_refuses_a_table_that_its_outbox_cannot_mirror(shop: Shop) -> None:
     columns = ", ".join(f"c{i} int" for i in range(796))
     sql(shop.url, f"CREATE TABLE wide (id int PRIMARY KEY, {columns})")

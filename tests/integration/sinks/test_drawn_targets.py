@@ -157,6 +157,7 @@ def kind_keeps_types(target: TargetPlace, drawn: Drawn) -> bool:
     return target.kind == "duckdb" and any("unique" in one or "refers" in one for one in drawn.facts)
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 133), marks=pytest.mark.campaign)], ids=["8", "125"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_drawn_target_is_refused_or_takes_every_batch(

@@ -223,6 +223,7 @@ def test_floats_are_equal_in_both_engines(spark: SparkSession, kind: Any, tmp_pa
             assert struct.pack(form, values[0]) == struct.pack(form, values[1])
 
 
+@pytest.mark.campaign
 def test_wide_tables_are_written(spark: SparkSession) -> None:
     columns = [("k", Travel("int64")), *[(f"c{i}", Travel("text")) for i in range(400)]]
     columns[200] = ("c199", Travel("array", element=Travel("int64")))

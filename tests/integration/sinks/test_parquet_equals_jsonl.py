@@ -165,6 +165,7 @@ def shorter(event: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("at_once", [1, pytest.param(2, marks=pytest.mark.campaign)])
 def test_values_that_no_type_can_hold_are_refused(
     at_once: int, table: str, workspace: Path, spark: SparkSession

@@ -18,6 +18,7 @@ import qbcd
 from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
+from qbcd.sites.lake import compaction
 from tests.support import wait_until
 from tests.support.places import Place, new_place, over, place_of
 from tests.support.project import config, opened, poll
@@ -67,7 +68,7 @@ def in_sqlite(path: Path, query: str) -> list[tuple[Any, ...]]:
         connection.close()
 
 
-@over("strategy", ["mds", "id_rcs", pytest.param("id", marks=pytest.mark.campaign)], elsewhere=["mds"])
+@over("strategy", ["mds", "id_rcs", pytest.param("id", marks=pytest.mark.campaign)], elsewhere=[])
 def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str, workspace: Path) -> None:
     """A mirror, a history and files that are added later; the first sink gets its batches alone."""
     fill(place)
@@ -96,6 +97,7 @@ def test_new_sinks_get_the_rows_and_then_the_changes(place: Place, strategy: str
     ]
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize("strategy", ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign)])
 def test_a_lost_mirror_is_filled_between_two_batches(strategy: str, database: str, workspace: Path) -> None:
     """The mirror fails, another sink goes on; the batches that wait for the mirror are in the rows of the replica."""
@@ -370,3 +372,48 @@ def _polled(project: qbcd.Project) -> bool:
     (outcome,) = poll(project)
     found = sum(project.status("s")[0].events.values())
     return found >= 2 and outcome.report is not None and outcome.report.header is None
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("strategy", "later"), [("mds", "local"), ("id_rcs", "local"), ("id_rcs", "spark")])
+def test_each_attempt_numbers_the_rows_equally(
+    strategy: str, later: str, database: str, workspace: Path, request: pytest.FixtureRequest
+) -> None:
+    """A poll between the attempts merges ranges into others, and another engine reads them."""
+    place = place_of(database)
+    place.sql(CREATE)
+    place.sql("INSERT INTO t SELECT i, 'v' FROM generate_series(1, 300) i")
+    options = {"type": strategy, "rows_per_range": 20} if strategy == "id_rcs" else strategy
+    spark = request.getfixturevalue("spark") if later == "spark" else None
+    ranges = []
+    with opened(data(place, LOG, options), workspace) as project:
+        project.stream("s").prepare()
+        place.sql("DELETE FROM t WHERE id % 10 < 8 AND id < 250 AND id > 30")
+        poll(project)
+        assert project.stream("s").resend("log") == 125
+        ranges.append(ranges_of(project))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "COMPACT_BATCHES", 1)
+        with opened(data(place, LOG, options, engine=later), workspace, spark) as project:
+            poll(project)
+            ranges.append(ranges_of(project))
+            project.stream("s").resend("log")
+    first, second = (
+        [(one["event_id"].rpartition(":")[2], one["after"]) for one in files_of(workspace / "out" / f"s.resend-{n}")]
+        for n in (1, 2)
+    )
+    assert len(first) == 125
+    assert first == second
+    assert strategy == "mds" or ranges[0] != ranges[1]
+
+
+def ranges_of(project: qbcd.Project) -> set[int]:
+    """Return the ids of the ranges of the replica."""
+    context = parts_of(project).open_stream("s").site.context
+    with context.reading() as conn:
+        return {one.range_id for one in context.store.ranges(conn, "s")} if context.kind == "lake" else set()
+
+
+def files_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events of a folder in the order of its lines."""
+    return [json.loads(line) for path in sorted(folder.glob("*.jsonl")) for line in path.read_text().splitlines()]

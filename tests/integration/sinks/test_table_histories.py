@@ -66,11 +66,14 @@ def test_a_mirror_with_soft_deletes_keeps_the_last_values(one: TargetPlace, batc
 
 @pytest.mark.parametrize("batches", [5, LONG])
 def test_a_history_shows_every_earlier_batch(target: TargetPlace, batches: int) -> None:
-    sink, seen = sink_to(target, mode="scd2"), []
+    """After each batch every earlier one is there: as SQL selects some, and by the limits of all rows."""
+    sink, seen, boundaries = sink_to(target, mode="scd2"), [], list[int]()
     for batch, rows in history(target, batches):
         sink.write(batch)
         ((boundary,),) = target.sql("SELECT boundary FROM qbcd_sink")
         seen.append((target.moment(boundary), target.of(rows)))
+        boundaries.append(boundary)
+        assert target.states_at(boundaries) == [then for _, then in seen], batch.header.number
         for moment, then in seen if batches < 20 or batch.header.seq % 20 == 0 else seen[-1:]:
             found = target.state(f"WHERE valid_from <= {moment} AND (valid_to IS NULL OR valid_to > {moment})")
             assert found == then, batch.header.number

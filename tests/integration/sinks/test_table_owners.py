@@ -454,6 +454,7 @@ class DrawnTree:
 LONG = pytest.param(150, marks=pytest.mark.campaign)
 
 
+@pytest.mark.campaign
 @over(DATABASES, "postgresql", "mariadb", "sqlite", "duckdb")
 @pytest.mark.parametrize("batches", [6, LONG])
 def test_drawn_batches_keep_constraints_and_what_the_owner_added(target: TargetPlace, batches: int) -> None:

@@ -218,6 +218,7 @@ def update(url: str, row: int, values: dict[str, str | None]) -> None:
     sql(url, f"UPDATE w SET {sets} WHERE id = %s", [*values.values(), row])
 
 
+@pytest.mark.campaign
 def test_swaps_in_every_type_are_found(database: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     """Rows 2i and 2i+1 swap their values of column i twice: two values, and a value with NULL."""
     sql(database, MORE_SETUP)
@@ -271,6 +272,7 @@ def distinct_values(place: Place, conn: Any, sql_type: str) -> tuple[str, str]:
     raise AssertionError(f"the pool has one value of {sql_type} only")
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
     "columns", ["f8, num", "i8, ts, doc", *(pytest.param(c, marks=pytest.mark.campaign) for c in ("i8", "i8, b"))]
 )

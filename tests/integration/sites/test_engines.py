@@ -44,7 +44,7 @@ def drawn_engines(monkeypatch: pytest.MonkeyPatch, seed: int) -> Counter[str]:
     return drawn
 
 
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1000, 1150))], elsewhere=[1])
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1000, 1150))], elsewhere=[])
 def test_engines_may_alternate_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,6 +54,7 @@ def test_engines_may_alternate_at_any_time(
     assert min(drawn["local"], drawn["spark"]) > 0, drawn
 
 
+@pytest.mark.campaign
 @over("rows", [40], elsewhere=[])
 def test_spark_continues_if_duckdb_needs_more_memory(
     rows: int, database: str, workspace: Path, spark: SparkSession
@@ -76,6 +77,7 @@ def test_spark_continues_if_duckdb_needs_more_memory(
         assert project.stream("t").verify() == []
 
 
+@pytest.mark.campaign
 @over("point", ["before_commit"], elsewhere=[])
 def test_a_failed_step_leaves_no_views_in_spark(point: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     def views() -> list[str]:

@@ -78,7 +78,7 @@ INSERT INTO t (n, id, a, now) VALUES (1, 1, 'a', TRUE), (2, 2, 'b', TRUE), (3, 2
 KEPT = {"source": {}, "keys": {"replica": "keys"}, "spark": {"replica": "spark"}}
 
 
-@over()
+@over(elsewhere=[])
 def test_a_key_that_is_unique_only_within_the_restriction(place: Place, workspace: Path, spark: SparkSession) -> None:
     """A row outside with the key of a row inside would be reported as that row's delete."""
     first = place.kind == FIRST
@@ -106,6 +106,7 @@ COUNTED = """CREATE TABLE t (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 INSERT INTO t (a) SELECT 'old' FROM generate_series(1, 9)"""
 
 
+@pytest.mark.campaign
 def test_a_counter_that_is_reset(place: Place, workspace: Path, spark: SparkSession) -> None:
     """All rows are read then; but not if only its newest rows were deleted."""
     place.sql(COUNTED)

@@ -54,7 +54,7 @@ def cases_of(place: Place) -> list[Widening]:
     return [case for case in WIDER[kind_of(place)] if case.now != "bigint unsigned"]
 
 
-@over("name", ["id_rcs", pytest.param("mds", marks=LATER)], elsewhere=["id_rcs"])
+@over("name", ["id_rcs", pytest.param("mds", marks=LATER)], elsewhere=[])
 def test_streams_go_on(name: str, place: Place, workspace: Path) -> None:
     table = WideTable(place, cases_of(place), wider_key(place))
     with WideStream(table, workspace, STRATEGIES[name], FILES, **engine(name)) as seen:

@@ -64,7 +64,7 @@ def test_column_names_for_values_are_refused(
         assert len(list((workspace / "out").rglob("*.jsonl"))) == 1
 
 
-@pytest.mark.parametrize("alike", [True, False])
+@pytest.mark.parametrize("alike", [pytest.param(True, marks=pytest.mark.campaign), False])
 def test_one_check_per_source(
     alike: bool, database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_batches_that_wait_for_a_sink_are_not_dropped_with_a_name(cli: Cli, work
     assert sql(database, OWN) == [(0,)]
 
 
+@pytest.mark.campaign
 def test_check_misses_files_and_state(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare").code == 0
     assert cli("check").code == 0

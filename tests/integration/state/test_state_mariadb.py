@@ -56,6 +56,7 @@ def state(url: str) -> Iterator[ProjectState]:
         yield opened
 
 
+@pytest.mark.campaign
 class TestStreamRows(StreamRowSuite):
     """On a server."""
 
@@ -78,6 +79,7 @@ class TestSteps(StepSuite):
     """On a server."""
 
 
+@pytest.mark.campaign
 class TestMaking(MakingSuite):
     """On a server."""
 

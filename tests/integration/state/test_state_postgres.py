@@ -49,10 +49,12 @@ class TestOutbox(OutboxSuite):
     """On a server."""
 
 
+@pytest.mark.campaign
 class TestLease(LeaseSuite):
     """On a server."""
 
 
+@pytest.mark.campaign
 class TestProject(ProjectSuite):
     """On a server."""
 

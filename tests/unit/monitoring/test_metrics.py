@@ -47,7 +47,8 @@ def polled(outcome: Any, at: float = NOW, stream: str = "orders", failed: int = 
     counts = {"c": 2, "d": 1} if outcome == "ok" else {}
     run = Run(stream, at - 2, at, outcome, counts=counts, cost=cost)
     attempts = {sink: failed * (sink == "gone") for sink in pending}
-    return Outcome(stream, Report(stream), source="shop", run=run, pending=pending, attempts=attempts, epoch=EPOCH)
+    facts: Any = {"source": "shop", "run": run, "pending": pending, "attempts": attempts, "epoch": EPOCH}
+    return Outcome(stream, Report(stream), phases={"commit": 0.5}, **facts)
 
 
 def values(measured: Measured, now: float = NOW) -> dict[str, float]:
@@ -74,6 +75,10 @@ def test_numbers_follow_outcomes() -> None:
     assert [found[f"qbcd_{name}:orders"] for name in names] == [1200, 9, 270, 24, 3]
     assert (found["qbcd_lag_seconds:orders"], found["qbcd_refused:orders"], found["qbcd_failed:orders"]) == (15, 1, 0)
     assert found["qbcd_last_success_timestamp_seconds:orders"] == NOW + 10
+    assert (
+        found["qbcd_poll_phase_seconds_total:orders:commit"],
+        found["qbcd_poll_phase_seconds_total:idle:fetch"],
+    ) == (1.5, 0)
     assert found["qbcd_pending_batches:orders:changes"] == 0
     assert found["qbcd_polls_total:idle:ok"] == 0  # an increase from 0 can be seen
     assert "qbcd_lag_seconds:idle" not in found

@@ -439,6 +439,7 @@ class Uncertain(Whole):
     exact = False
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(("left", "arms"), [("a{}", 10), ("a0", 0)])
 def test_many_outer_joins_whose_columns_are_used(left: str, arms: int) -> None:
     """Each of them occurs twice: with its partners and without.

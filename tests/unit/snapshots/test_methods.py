@@ -22,6 +22,7 @@ from qbcd.snapshots.window import WindowRun
 from tests.support.snapshot_files import check, drawn, snapshot
 
 EXACT = ("nl", "sm", "ph", "hh", "window")
+BY_OFFSET = ("smc2", "phc2")  # with the old file at hand
 CHECKED = sorted(set(METHODS) - {"window_plain"})
 
 
@@ -50,11 +51,14 @@ def test_every_method_equals_a_full_join(
     old, new = drawn(seed, 120, repeated)
     options = Options(method, small, tmp_path, tmp_path / "replica", keep_rows=method in ("sm", "ph"))
     found = differences(snapshot(old, keys), snapshot(new, keys), options)
-    check(found, old, new, keys, values=method in EXACT)
+    check(found, old, new, keys, values=method in (*EXACT, *BY_OFFSET))
     assert found.report.rows == len(new)
     if method != "nl":  # it keeps nothing
         kept = DumpReplica(tmp_path / "replica")
         check(differences(kept, snapshot(old, keys), Options("phc2", small, tmp_path)), new, old, keys, values=False)
+        file = snapshot(new, keys)
+        again = differences(kept, snapshot(old, keys), Options("phc2", small, tmp_path, old_file=file))
+        check(again, new, old, keys, values=kept.numbered)
         assert [path.name for path in tmp_path.iterdir()] == ["replica"]
 
 
@@ -63,6 +67,31 @@ def test_snapshots_without_rows(method: str, tmp_path: Path) -> None:
     old, _ = drawn(1, 20, repeated=False)
     for one, two in ((old, []), ([], old), ([], [])):
         check(differences(snapshot(one, 1), snapshot(two, 1), Options(method)), one, two, 1, values=method != "phc1")
+
+
+@pytest.mark.parametrize("method", BY_OFFSET)
+@pytest.mark.parametrize("memory", [0, 64 * MIB])
+def test_old_values_by_row_number(method: str, memory: int, small: int, tmp_path: Path) -> None:
+    old, new = drawn(7, 120, repeated=True)
+    list(differences(snapshot([], 1), snapshot(old, 1), Options(method, small, keep=tmp_path / "kept")))
+    kept, limit = DumpReplica(tmp_path / "kept"), memory or small
+    assert kept.numbered
+    options = Options(method, limit, tmp_path, old_file=snapshot(old, 1, step=7))
+    check(differences(kept, snapshot(new, 1), options), old, new, 1, values=True)
+    moved = Options(method, limit, tmp_path, old_file=snapshot([*old[1:], old[0]], 1))
+    with pytest.raises(Refused, match="is not the snapshot whose digests were compared"):
+        list(differences(kept, snapshot(new, 1), moved))
+
+
+def test_rows_of_parquet_files_by_number(tmp_path: Path) -> None:
+    paths = [tmp_path / f"{n}.parquet" for n in range(2)]
+    for n, path in enumerate(paths):
+        rows = pa.table({"c0": pa.array(range(n * 100, n * 100 + 100)), "c1": [f"v{n}"] * 100})
+        parquet.write_table(rows, path, row_group_size=30)
+    side = ParquetSide(paths, 2, 1, "old")
+    wanted = np.array([0, 29, 30, 99, 100, 131, 199])
+    assert side.take(wanted).column("c0").to_pylist() == wanted.tolist()
+    assert side.take(wanted[:0]).num_rows == 0
 
 
 def table(rows: list[tuple[int, str]]) -> Batches:

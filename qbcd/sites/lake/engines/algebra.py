@@ -434,6 +434,14 @@ def baseline(stage: AnyRows, width: int) -> AnyRows:
     return selected(stage, values)
 
 
+def by_key(changes: AnyRows) -> AnyRows:
+    """Return changes whose order in a batch follows from their keys alone.
+
+    Their ranges are replaced, since those of the replica can change without a batch.
+    """
+    return selected(changes, {**_same(*changes.columns), "range_id": "QBCD_LEAF(key_id)"})
+
+
 # -- changes -----------------------------------------------------------------------------------------------------------
 without_deletes = partial(filtered, where="op <> 'd'")
 deletes = partial(filtered, where="op = 'd'")

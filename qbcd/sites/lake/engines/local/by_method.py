@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
@@ -20,7 +21,7 @@ from qbcd.local.dumps import identity_of
 from qbcd.local.query import Query
 from qbcd.model import Column, StreamPlan
 from qbcd.sites.lake.engines.algebra import comparable
-from qbcd.snapshots.base import ComparisonReport, Dump, Options
+from qbcd.snapshots.base import ComparisonReport, Dump, Numbers, Options, joined
 from qbcd.snapshots.compare import differences
 from qbcd.snapshots.feeds import Sides
 
@@ -76,6 +77,29 @@ class ParquetSide(Dump):
                 for batch in file.iter_batches(batch_size=_ROWS, columns=self._columns, use_threads=False):
                     yield self._converted(batch.select(self._columns))
 
+    @override
+    def take(self, rows: Numbers) -> pa.RecordBatch:
+        """Read the row groups that hold the rows."""
+        found, first = list[pa.RecordBatch](), 0
+        for path in self._files:
+            with parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False) as file:
+                for group in range(file.num_row_groups):
+                    count = file.metadata.row_group(group).num_rows
+                    low, high = np.searchsorted(rows, (first, first + count))
+                    if high > low:
+                        found += self._taken(file, group, rows[low:high] - first)
+                    first += count
+        return joined(found, self.schema)
+
+    def _taken(self, file: parquet.ParquetFile, group: int, rows: Numbers) -> Iterator[pa.RecordBatch]:
+        """Yield some rows of a row group, by their numbers in it."""
+        first = 0
+        for batch in file.iter_batches(_ROWS, row_groups=[group], columns=self._columns, use_threads=False):
+            low, high = np.searchsorted(rows, (first, first + batch.num_rows))
+            if high > low:
+                yield self._converted(batch.select(self._columns).take(pa.array(rows[low:high] - first)))
+            first += batch.num_rows
+
     def _converted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.schema.equals(self._stored) and not self._padding:
             return batch
@@ -97,7 +121,7 @@ class FoundChanges:
 
     Attributes:
         rows: The changes, in a table.
-        before: Old values are known; methods over digests know the keys alone.
+        before: Old values are known; methods over digests know the keys alone, unless they fetch old rows.
     """
 
     rows: Query

@@ -24,7 +24,11 @@ def _content(*values: str) -> str:
 
 SPELLING = EngineSql(
     loaded("spark"),
-    {"QBCD_CONTENT": _content, "QBCD_LAST_BYTE": lambda value: f"substring({value}, -1, 1)"},
+    {
+        "QBCD_CONTENT": _content,
+        "QBCD_LAST_BYTE": lambda value: f"substring({value}, -1, 1)",
+        "QBCD_LEAF": lambda value: f"COALESCE(CAST(conv(right(hex({value}), 2), 16, 10) AS BIGINT), 0L)",
+    },
     lambda value: number(value, "length(op)"),
 )
 _HINTS: Mapping[Hint, str] = {

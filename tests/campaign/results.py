@@ -1,0 +1,196 @@
+"""Files with the results of campaign runs: one per run with `--part`, written while it runs.
+
+A file is JSON lines. The first line describes the run, `expect` lists the cases of the part in full, and each further
+line is a case that has ended. So a run that is killed keeps what it has shown, and `--remaining` continues it.
+
+The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER_VARIABLE = "QBCD_CAMPAIGN_RESULTS"
+ENGINE_VARIABLE = "QBCD_TEST_ENGINE"
+SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_BIN": "mariadbd"}
+_EXPECTED = "campaign_cases"
+_RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
+
+
+@dataclass(frozen=True)
+class Line:
+    """The part, the engine and the servers of a run: a line of the report."""
+
+    part: str
+    engine: str  # as in the configuration: auto, local or spark
+    servers: str  # versions of servers that the environment names; empty: the usual ones
+
+
+@dataclass
+class Results:
+    """All results of one line on one commit.
+
+    Attributes:
+        expected: Cases of the whole part; None if every run collected only some files.
+        outcomes: Worst outcome of each case that has ended: passed, failed or skipped.
+        seconds: Of each case, how long its last run took.
+        reasons: Why cases were skipped.
+    """
+
+    line: Line
+    commit: str
+    expected: set[str] | None = None
+    outcomes: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def number(self, outcome: str) -> int:
+        """Return how many cases have this outcome."""
+        return sum(o == outcome for o in self.outcomes.values())
+
+    @property
+    def not_run(self) -> int | None:
+        """Number of cases of the part that have not ended in any run; None if not known."""
+        return None if self.expected is None else len(self.expected - set(self.outcomes))
+
+
+def folder() -> Path:
+    """Return the folder of the results."""
+    return Path(os.environ.get(FOLDER_VARIABLE) or ROOT / ".campaign")
+
+
+def commit() -> str:
+    """Return the commit of the working tree; `+changes` follows if files other than the page of the report differ."""
+    head = _git("rev-parse", "--short=8", "HEAD")
+    return head + "+changes" if _git("status", "--porcelain", "--", ".", ":!tests/campaign/README.md") else head
+
+
+def line_of(part: str) -> Line:
+    """Return the line of a run of `part` in this environment."""
+    servers = [_version(Path(os.environ[v]), program) for v, program in SERVER_VARIABLES.items() if os.environ.get(v)]
+    return Line(part, os.environ.get(ENGINE_VARIABLE) or "auto", ", ".join(servers))
+
+
+def read(files: Iterable[Path]) -> list[Results]:
+    """Return the results of all files, by line and commit, in the order of the runs.
+
+    If a case ran more than once on one commit, its worst outcome counts: a failure is not outdone by a later run.
+    """
+    found: dict[tuple[Line, str], Results] = {}
+    for path in sorted(files):
+        head, *entries = (json.loads(text) for text in path.read_text("utf-8").splitlines() if text.endswith("}"))
+        line = Line(head["part"], head["engine"], head["servers"])
+        of = found.setdefault((line, head["commit"]), Results(line, head["commit"]))
+        for entry in entries:
+            if "expect" in entry:
+                of.expected = set(entry["expect"]) | (of.expected or set())
+                continue
+            case, outcome = entry["case"], entry["outcome"]
+            of.outcomes[case] = max(outcome, of.outcomes.get(case, outcome), key=_RANK.__getitem__)
+            of.seconds[case] = entry["seconds"]
+            of.reasons[case] = entry.get("reason", "")
+    return list(found.values())
+
+
+class Recorder:
+    """A pytest plugin that writes the file of one run; under pytest-xdist it works in the process that prints."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+        self._running: dict[str, dict[str, Any]] = {}
+        self._file: IO[str] | None = None
+        self._expected = False
+
+    def expect(self, cases: Sequence[str]) -> None:
+        """Write the cases of the whole part, once."""
+        if not self._expected:
+            self._expected = True
+            self._write({"expect": sorted(cases)})
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a phase of a case; write the case after its teardown."""
+        case = self._running.setdefault(report.nodeid, {"case": report.nodeid, "outcome": "passed", "seconds": 0.0})
+        if report.failed or (report.skipped and case["outcome"] == "passed"):
+            case["outcome"] = report.outcome
+        if report.skipped and isinstance(report.longrepr, tuple):
+            case["reason"] = report.longrepr[2].removeprefix("Skipped: ")
+        case["seconds"] = round(case["seconds"] + report.duration, 3)
+        if report.when == "teardown":
+            self._write(self._running.pop(report.nodeid))
+
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Take the cases of the part from a process of pytest-xdist."""
+        if cases := getattr(node, "workeroutput", {}).get(_EXPECTED):
+            self.expect(cases)
+
+    def pytest_sessionfinish(self) -> None:
+        """Write cases that did not reach their teardown: they failed. Close the file."""
+        for case in self._running.values():
+            self._write({**case, "outcome": "failed"})
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, entry: Mapping[str, object]) -> None:
+        if self._file is None:
+            began = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+            folder().mkdir(parents=True, exist_ok=True)
+            path = folder() / f"{self._line.part}-{self._line.engine}-{began}-{os.getpid()}.jsonl"
+            self._file = path.open("w", encoding="utf-8")
+            self._write({**vars(self._line), "commit": commit(), "began": began})
+        self._file.write(json.dumps(entry) + "\n")
+        self._file.flush()
+
+
+def register(config: pytest.Config, part: str) -> None:
+    """Let a run of `part` write its file."""
+    if not _is_worker(config) and not config.getoption("collectonly"):
+        config.pluginmanager.register(Recorder(line_of(part)), "campaign-results")
+
+
+def chosen(config: pytest.Config, part: str, items: list[pytest.Item]) -> list[pytest.Item]:
+    """Note the cases of `part`, given as `items`. Return those to run: with `--remaining` only those without a result.
+
+    They are the whole part only if the run was given no files of its own.
+    """
+    cases = [item.nodeid for item in items if item.get_closest_marker("campaign")]
+    if config.args == config.getini("testpaths"):
+        if _is_worker(config):
+            config.workeroutput[_EXPECTED] = cases  # type: ignore[attr-defined]
+        elif recorder := config.pluginmanager.get_plugin("campaign-results"):
+            recorder.expect(cases)
+    if not config.getoption("--remaining"):
+        return items
+    line, head = line_of(part), commit()
+    ended = {
+        c for r in read(folder().glob(f"{part}-*.jsonl")) if (r.line, r.commit) == (line, head) for c in r.outcomes
+    }
+    return [item for item in items if item.nodeid not in ended]
+
+
+def _is_worker(config: pytest.Config) -> bool:
+    return hasattr(config, "workerinput")
+
+
+def _git(*arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _version(folders: Path, program: str) -> str:
+    """Return product and version of a server program, as it prints them: `mariadbd 11.8.9`."""
+    for place in str(folders).split(os.pathsep):
+        if (Path(place) / program).exists():
+            printed = subprocess.run([f"{place}/{program}", "--version"], check=True, capture_output=True, text=True)
+            number = next(w for w in printed.stdout.split() if w[0].isdigit())
+            return f"{program} {number.partition('-')[0]}"
+    raise FileNotFoundError(f"{program} is not in {folders}")

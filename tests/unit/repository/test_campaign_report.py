@@ -1,0 +1,122 @@
+"""Files of campaign runs, and the table that is made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.campaign import parts, results
+from tools import campaign_report
+from tools.campaign_report import lacks, put, table
+
+
+def written(folder: Path, name: str, commit: str, *entries: dict[str, object], **head: str) -> Path:
+    """Write the file of a run."""
+    first = {"part": "kill", "engine": "auto", "servers": "", **head, "commit": commit}
+    path = folder / f"{name}.jsonl"
+    path.write_text("".join(json.dumps(e) + "\n" for e in (first, *entries)))
+    return path
+
+
+def case(name: str, outcome: str = "passed", seconds: float = 30.0) -> dict[str, object]:
+    return {"case": name, "outcome": outcome, "seconds": seconds}
+
+
+def test_runs_of_one_part_on_one_commit_are_one_line(tmp_path: Path) -> None:
+    one = written(tmp_path, "1", "aaaa", {"expect": ["a", "b", "c", "d"]}, case("a"), case("b", "failed"))
+    two = written(tmp_path, "2", "aaaa", case("b"), case("c", "skipped", 0.0))
+    with two.open("a") as file:
+        file.write('{"case": "d", "outco')  # killed while it wrote
+    (found,) = results.read([one, two])
+    assert found.outcomes == {"a": "passed", "b": "failed", "c": "skipped"}
+    assert "| `kill` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([found])
+    assert {"kill auto: 1 failed", "kill auto: not all cases have run", "kill spark: missing"} <= set(lacks([found]))
+
+
+def test_parts_without_a_file_are_shown_as_missing(tmp_path: Path) -> None:
+    made = table(results.read([written(tmp_path, "1", "aaaa", {"expect": ["a"]}, case("a"))]))
+    assert {line.split("`")[1] for line in made.splitlines()[2:]} == set(parts.PARTS)
+    assert "| `kill` | spark | **missing** |" in made
+    assert "| `kill` | auto | **missing** |" not in made
+    assert "| `jdbc` | auto | **missing** |" in made
+
+
+def test_other_servers_do_not_count_as_the_usual_ones(tmp_path: Path) -> None:
+    made = table(results.read([written(tmp_path, "1", "aaaa", case("a"), servers="mariadbd 11.8.9")]))
+    assert "| `kill` | auto, mariadbd 11.8.9 | 1 | 1 | 0 | 0 | not known |" in made
+    assert "| `kill` | auto | **missing** |" in made
+
+
+def test_a_whole_campaign_lacks_nothing(tmp_path: Path) -> None:
+    files = [
+        written(tmp_path, f"{part}-{engine}", "aaaa", {"expect": ["a"]}, case("a"), part=part, engine=engine)
+        for part in parts.PARTS
+        for engine in parts.engines_of(part)
+    ]
+    assert lacks(results.read(files)) == []
+
+
+def test_several_commits_are_refused_or_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, "1", "aaaa", case("a"))
+    written(tmp_path, "2", "bbbb", case("a"))
+    arguments = ["--results", str(tmp_path), "--print"]
+    assert campaign_report.main(arguments) == 1
+    assert "2 commits: aaaa, bbbb. fix: choose one with --commit" in capsys.readouterr().err
+    campaign_report.main([*arguments, "--each-commit"])
+    shown = capsys.readouterr().out
+    assert "`aaaa` |" in shown
+    assert "`bbbb` |" in shown
+    campaign_report.main([*arguments, "--commit", "bbbb"])
+    assert "`aaaa` |" not in capsys.readouterr().out
+
+
+def test_the_page_has_the_marks_of_the_table() -> None:
+    page = campaign_report.PAGE.read_text("utf-8")
+    changed = put("| x |\n", page)
+    assert "| x |\n" in changed
+    assert put("", changed) == put("", page)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("processes", ["0", "2"])
+def test_a_run_writes_its_file_and_continues(tmp_path: Path, processes: str) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "from tests.campaign import results\n"
+        "def pytest_addoption(parser):\n    parser.addoption('--remaining', action='store_true')\n"
+        "def pytest_configure(config):\n    results.register(config, 'kill')\n"
+        "def pytest_collection_modifyitems(config, items):\n    items[:] = results.chosen(config, 'kill', items)\n"
+    )
+    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers = campaign\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test_x.py").write_text(
+        "import os, pytest\npytestmark = pytest.mark.campaign\n"
+        "@pytest.fixture\ndef broken():\n    yield\n    assert False\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert False\n"
+        "def test_skipped(): pytest.skip('no server')\n"
+        "def test_teardown(broken): pass\n"
+        "def test_last(): os.environ.get('DIE') and os._exit(3)\n"
+    )
+
+    def run(*options: str, **environ: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "pytest", "-q", "-n", processes, *options]
+        more = {"PYTHONPATH": str(results.ROOT), "QBCD_CAMPAIGN_RESULTS": str(tmp_path / "out"), **environ}
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, **more}, capture_output=True, timeout=120, check=False)
+        (found,) = results.read((tmp_path / "out").glob("*.jsonl"))
+        assert found.commit == results.commit()
+        assert found.reasons.get("tests/test_x.py::test_skipped", "no server") == "no server"
+        assert found.not_run == (1 if environ and processes == "0" else 0)
+        return {name.partition("::")[2]: outcome for name, outcome in found.outcomes.items()}
+
+    ended = {"test_good": "passed", "test_bad": "failed", "test_skipped": "skipped", "test_teardown": "failed"}
+    died = run(DIE="1")
+    assert {k: v for k, v in died.items() if k != "test_last"} == ended
+    if processes == "0":  # under pytest-xdist a process that died fails its case
+        assert "test_last" not in died
+        assert run("--remaining") == {**ended, "test_last": "passed"}
+        assert len(list((tmp_path / "out").glob("*.jsonl"))) == 2
