@@ -6,6 +6,7 @@ A profile that says `executed: never` was written by the vendor's reference; no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from qbcd.config.document import did_you_mean
 from qbcd.connectors.base import JdbcDriver
@@ -33,6 +34,32 @@ def _exact(text: str, kinds: str = "BOOLEAN SMALLINT INT BIGINT DECIMAL", **othe
 _NUMBERS = "BOOLEAN SMALLINT INT BIGINT DECIMAL FLOAT DOUBLE DATE TIMESTAMP_NTZ"
 _INTEGERS = "TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT"
 _LOBS = frozenset(("CHARACTER LARGE OBJECT", "BINARY LARGE OBJECT", "CLOB", "NCLOB", "BLOB"))
+
+_FIREBIRD = Profile(
+    name="firebird",
+    product="Firebird",
+    executed="campaign",
+    driver=_driver(
+        "org.firebirdsql.jdbc.FBDriver",
+        "jaybird",
+        "org.firebirdsql.jdbc:jaybird:6.0.5",
+        "5aabfa8eac4136970c21edc5539b25227ee921a8d8251c8b4e6024f6adda0af4",
+    ),
+    url=UrlForm("jdbc:firebirdsql:", rf"{_HOST}/[\w./-]+", "?", "&", _names("socketTimeout role")),
+    reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref30/firebird-30-language-reference.html",
+    properties=_names("socketTimeout role"),
+    fixed_properties={"encoding": "UTF8"},
+    from_nothing=" FROM RDB$DATABASE",
+    text="CAST({c} AS VARCHAR(8000))",
+    limit="{select} ROWS {n}",
+    # its decimals hold all values of the integers in which they are stored, and not only their digits
+    types={
+        **dict.fromkeys(("NUMERIC", "DECIMAL"), "DECIMAL(38,{s})"),
+        "FLOAT": "FLOAT",
+        "INT128": "text",
+        "DECFLOAT": "text",
+    },
+)
 
 _BUILT = (
     Profile(
@@ -182,31 +209,23 @@ _BUILT = (
             "BLOB": "STRING: hex({c})",
         },
     ),
-    Profile(
-        name="firebird",
-        product="Firebird",
-        executed="campaign",
-        driver=_driver(
-            "org.firebirdsql.jdbc.FBDriver",
-            "jaybird",
-            "org.firebirdsql.jdbc:jaybird:6.0.5",
-            "5aabfa8eac4136970c21edc5539b25227ee921a8d8251c8b4e6024f6adda0af4",
+    # Firebird 3 has no sound hash function, and a URL does not say the version
+    replace(
+        _FIREBIRD,
+        name="firebird4",
+        product="Firebird 4",
+        reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref40/firebird-40-language-reference.html",
+        digest="CAST('0x' || LEFT(HEX_ENCODE(CRYPT_HASH({text} USING SHA256)), 16) AS BIGINT)",
+        total="SUM(CAST({digest} AS NUMERIC(38)))",
+        exact=_exact(
+            "CAST({v} AS VARCHAR(50))",
+            "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE TIMESTAMP_NTZ",
+            BINARY="HEX_ENCODE({v})",
         ),
-        url=UrlForm("jdbc:firebirdsql:", rf"{_HOST}/[\w./-]+", "?", "&", _names("socketTimeout role")),
-        reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref30/firebird-30-language-reference.html",
-        properties=_names("socketTimeout role"),
-        fixed_properties={"encoding": "UTF8"},
-        from_nothing=" FROM RDB$DATABASE",
-        text="CAST({c} AS VARCHAR(8000))",
-        limit="{select} ROWS {n}",
-        # its decimals hold all values of the integers in which they are stored, and not only their digits
-        types={
-            **dict.fromkeys(("NUMERIC", "DECIMAL"), "DECIMAL(38,{s})"),
-            "FLOAT": "FLOAT",
-            "INT128": "text",
-            "DECFLOAT": "text",
-        },
+        unhashed=frozenset(("BLOB SUB_TYPE TEXT", "BLOB SUB_TYPE BINARY", "BLOB SUB_TYPE 0", "BLOB SUB_TYPE 1")),
+        notes=("a row of more than 64 KB of text is refused with `checksums: source`",),
     ),
+    _FIREBIRD,
     Profile(
         name="oracle",
         product="Oracle Database",
