@@ -61,7 +61,8 @@ class JdbcOperand(Operand):
         assert isinstance(source, JdbcSource)
         self.source, self._table = source, split_table(place.table)
         self.label = f"{place.table} of {self.source.label}"
-        self._assembly.spark.give_reason("a JDBC driver alone reaches the table")
+        # set up for few rows: a short start is worth more than fast reads of many
+        self._assembly.spark.give_reason("a JDBC driver alone reaches the table", 0)
         found, primary = described(self._assembly.spark.get(), self.source, STREAM, self._table)
         read = {column.name: read_column(self.source.profile, column) for column in found}
         self.columns = tuple(c.with_fact(PRODUCT, source.profile.name) for c in read.values() if isinstance(c, Column))
