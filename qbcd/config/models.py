@@ -362,10 +362,15 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request; `auto` compares files in this process."""
+        """The engines that entries of `tables` request.
+
+        `auto` compares files in this process; Spark reads what a JDBC driver alone reaches, whatever is requested.
+        """
         return {self._engine_of(table) for table in self.tables}
 
     def _engine_of(self, table: TableConfig) -> EngineName:
+        if self.source_of(table) in self.drivers:
+            return "spark"
         requested: EngineName = self.setting(table, "engine") or "auto"
         return "local" if requested == "auto" and self.source_of(table) in self.dumps else requested
 

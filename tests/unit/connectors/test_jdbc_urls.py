@@ -8,6 +8,7 @@ import pytest
 
 from qbcd.catalog.jdbc_sources import jdbc_source
 from qbcd.config import config_from_dict
+from qbcd.config.databases import BY_DRIVER
 from qbcd.config.jdbc_source import JdbcDriverConfig, JdbcSourceConfig
 from qbcd.config.masking import Masking
 from qbcd.connectors.jdbc.profiles import PROFILES
@@ -140,3 +141,18 @@ def test_a_key_of_the_driver_at_the_source_has_a_hint(key: str, said: str) -> No
     with pytest.raises(ConfigError) as caught:
         config_from_dict({"version": 1, "sources": sources, "tables": [entry]})
     assert said in caught.value.remedy
+
+
+def test_each_profile_is_named_where_a_url_of_a_connector_is_expected() -> None:
+    known = {f"jdbc:{other or name}:" for name, other in BY_DRIVER.items()}
+    assert known == {":".join(one.url.prefix.split(":")[:2]) + ":" for one in PROFILES.values()}
+    entry = {"source": "shop", "table": "main.t", "strategy": "id_rcs"}
+    with pytest.raises(ConfigError, match=r"or write jdbc:firebirdsql:\.\.,"):
+        config_from_dict({"version": 1, "sources": {"shop": {"url": "firebird://h/d"}}, "tables": [entry]})
+
+
+def test_spark_is_needed_whatever_engine_is_requested() -> None:
+    sources = {"shop": {"url": "jdbc:duckdb:/data/shop.db"}}
+    entry = {"source": "shop", "table": "main.t", "strategy": "id_rcs"}
+    data = {"version": 1, "sources": sources, "tables": [entry], "defaults": {"engine": "local"}}
+    assert config_from_dict(data).engines == {"spark"}
