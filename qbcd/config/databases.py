@@ -28,30 +28,13 @@ SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 
 _OTHERS = ("mssql",)  # spelled like one of the databases above, but another product
 # databases whose JDBC driver qbcd knows, with the name in a JDBC URL if it is another one
-BY_DRIVER = dict.fromkeys(
+BY_DRIVER = {"firebird": "firebirdsql", "hana": "sap"} | dict.fromkeys(
     (
-        "bigquery",
-        "clickhouse",
-        "databricks",
-        "db2",
-        "derby",
-        "duckdb",
-        "h2",
-        "hsqldb",
-        "oracle",
-        "redshift",
-        "snowflake",
+        *("bigquery", "clickhouse", "databricks", "db2", "derby", "duckdb", "h2", "hsqldb", "oracle", "redshift"),
+        *("snowflake", "sqlite", "sqlserver", "teradata", "trino"),
     ),
     "",
-) | {
-    "snowflake": "",
-    "sqlite": "",
-    "sqlserver": "",
-    "teradata": "",
-    "trino": "",
-    "firebird": "firebirdsql",
-    "hana": "sap",
-}
+)
 _ALIASES = {"postgres": "postgresql"}
 _SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql", "psycopg2": "postgresql"}
 
