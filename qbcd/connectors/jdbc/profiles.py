@@ -86,7 +86,13 @@ _BUILT = (
         unhashed=_LOBS,
         clock="CAST(LOCALTIMESTAMP AS VARCHAR)",
         session=("SET TIME ZONE 'UTC'",),
-        types={"UUID": "text", "JSON": "text", "ENUM": "text", "TIMESTAMP WITH TIME ZONE": "text"},
+        types={
+            "UUID": "text",
+            "JSON": "text",
+            "ENUM": "text",
+            "DECFLOAT": "text",  # the driver says that it has no digits after the point
+            "TIMESTAMP WITH TIME ZONE": "text",
+        },
     ),
     Profile(
         name="hsqldb",

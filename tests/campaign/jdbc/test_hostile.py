@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 # by profile: what follows the prefix; {m} is the file that the driver would write
 HOSTILE = (
-    ("h2", "mem:x;INIT=SCRIPT TO '{m}'"),
-    ("h2", "mem:x;init=SCRIPT TO '{m}'"),
-    ("h2", "file:{f}/y;IFEXISTS=FALSE;INIT=SCRIPT TO '{m}'"),
+    ("h2", "mem:x;INIT=CREATE TABLE X(N INT) AS SELECT CSVWRITE('{m}', 'VALUES 1')"),
+    ("h2", "mem:x;init=CREATE TABLE X(N INT) AS SELECT CSVWRITE('{m}', 'VALUES 1')"),
+    ("h2", "file:{f}/y;IFEXISTS=FALSE;INIT=CREATE TABLE X(N INT) AS SELECT CSVWRITE('{m}', 'VALUES 1')"),
     ("hsqldb", "file:{m};ifexists=false"),
     ("derby", "{m};create=true"),
     ("sqlite", "{m}?open_mode=6"),
