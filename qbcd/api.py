@@ -493,7 +493,7 @@ class Project:
         parts, config = self._parts, self.config
         parts.refuse_closed()
         found = check.check_machine(
-            parts.drivers(), config.workdir, config.spark, parts.spark, parts.check_settings, config.engines
+            parts.drivers(), parts.workdir, config.spark, parts.spark, parts.check_settings, config.engines
         )
         with parts.read_only():
             found += check.check_state_folder(config.state_url()) if parts.state_is_new else []

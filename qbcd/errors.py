@@ -90,6 +90,10 @@ class LocalFailed(QbcdError):
     """The local database could not finish a step; the cause is not the source (exit code 1)."""
 
 
+class StoreFailed(QbcdError):
+    """The object store or HDFS of the workdir did not finish a step (exit code 1)."""
+
+
 class LocalOutOfMemory(LocalFailed):
     """The local database needs more memory than it may have; Spark can do the same step."""
 

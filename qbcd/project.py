@@ -39,9 +39,12 @@ from qbcd.sites import Settings, Site, with_variant
 from qbcd.sites.engine_choice import EngineChoice, most_local_rows
 from qbcd.spark.drivers import Wanted, driver_in, find_driver, user_cache
 from qbcd.spark.java import Surroundings
+from qbcd.spark.object_stores import find_s3a, give_access
 from qbcd.spark.provider import SparkProvider
 from qbcd.spark.session import check_setting
 from qbcd.state import ProjectState
+from qbcd.state.dialects import store_facts
+from qbcd.stores.parts import Workdir
 from qbcd.strategies import strategy_class
 from qbcd.stream import Stream
 
@@ -84,7 +87,10 @@ class ProjectParts:
         self._spark = SparkProvider(config.spark, self._jars, drivers, spark, self.masking.foreign)
         self._spark.timeout = config.spark.timeout.total_seconds()
         self._spark.starting = self._starting_spark
-        self._local = LocalProvider(config.workdir, config.local_memory)
+        self._spark.give_access = self._give_access
+        url = "" if isinstance(config.workdir, Path) else config.workdir
+        self.workdir = Workdir(config.own_folder, url, config.storage.options)
+        self._local = LocalProvider(config.own_folder, config.local_memory)
         self._step = ("", "")  # the last report
 
     def close(self) -> None:
@@ -366,7 +372,7 @@ class ProjectParts:
                 known = ", ".join(self.config.lookups) or "none"
                 raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
         return LookupOrigin(
-            stream, lambda: [relation(name) for name in names], self.state, self.config.workdir, progress
+            stream, lambda: [relation(name) for name in names], self.state, self.config.own_folder, progress
         )
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
@@ -406,7 +412,7 @@ class ProjectParts:
         return frozenset(column.name for column in texts if not compares_bytes(column))
 
     def _engine_choice(self, config: StreamConfig) -> EngineChoice:
-        """Return the engine of a stream; `auto` compares files in this process, where methods spill."""
+        """Return the engine of a stream; `auto` compares files here unless Spark is a cluster."""
         if config.source in self.config.drivers:
             return EngineChoice("local", why_local="rows that Spark has read are compared in this process")
         if config.source not in self.config.databases:
@@ -415,7 +421,7 @@ class ProjectParts:
             method = config.options.get("method") or AUTO
             if method not in BY_JOIN:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
-            if config.engine == "auto":
+            if config.engine == "auto" and not self._spark.on_cluster:
                 return EngineChoice("local", why_local="files are compared in this process")
         rows, measured = self.config.local_rows, self.config.local_rows is None
         if measured:
@@ -613,16 +619,21 @@ class ProjectParts:
 
         `memory` bounds the local database in bytes, if not that of the project.
         """
-        files = sites.Files(self.config.workdir, self.state.project_id, name)
+        files = sites.Files(self.workdir, self.state.project_id, name)
         job = self._job(name, source)
         if memory is not None:
-            job = replace(job, local=LocalProvider(self.config.workdir, memory, _MORE_FOR_DUMPS))
+            job = replace(job, local=LocalProvider(self.config.own_folder, memory, _MORE_FOR_DUMPS))
         return sites.LakeContext(name, source, self.state, job, files)
 
     def _job(self, stream: str, source: Source) -> sites.StreamJob:
         """Return the engines and signals for a stream."""
         return sites.StreamJob(
-            self._spark, self._local, partial(self._report, stream), lambda: self.stopping(), self._readers(source.name)
+            self._spark,
+            self._local,
+            self.workdir,
+            partial(self._report, stream),
+            lambda: self.stopping(),
+            self._readers(source.name),
         )
 
     def _connector(self, source: str) -> Connector:
@@ -668,6 +679,20 @@ class ProjectParts:
         for name, value in self.config.spark.conf.items():
             with self._placed("spark", "conf", name):
                 check_setting(name, value, self.config.shown(value, "spark", "conf", name))
+        self._refuse_file_state(self.config.spark.conf.get(DEPLOY_MODE))
+
+    def _refuse_file_state(self, mode: str | None) -> None:
+        """Refuse a state in a file if the driver runs on any host of a cluster.
+
+        Raises:
+            Refused: It does.
+        """
+        url = self.config.state_url()
+        if mode == "cluster" and store_facts(url.get_backend_name()).is_file:
+            raise Refused(
+                f"the state {url.database} is a file, and with {DEPLOY_MODE}=cluster any host may run the driver",
+                remedy="set `state` to the URL of a server",
+            )
 
     def _jars(self) -> list[Path]:
         """Return the driver jars of all configured sources, for a new session."""
@@ -680,9 +705,18 @@ class ProjectParts:
             for line in found.passed_over:
                 log.warning("%s", line)
             jars.append(found.jar)
+        if self.workdir.url.startswith("s3://"):
+            jars += find_s3a(self.config.spark.conf, user_cache(), around)
         return jars
 
+    def _give_access(self, session: SparkSession) -> None:
+        if store_facts(self.config.state_url().get_backend_name()).is_file and self._spark.on_cluster:
+            self._refuse_file_state(session.sparkContext.getConf().get(DEPLOY_MODE))
+        if self.workdir.url:
+            give_access(session, self.workdir.url, self.workdir.storage)
 
+
+DEPLOY_MODE = "spark.submit.deployMode"
 _MORE_FOR_DUMPS = "raise `memory` of the strategy"
 
 

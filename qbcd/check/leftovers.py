@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import string
-from pathlib import Path
 
 from qbcd.check.finding import Finding
 from qbcd.errors import QbcdError
 from qbcd.orphans import left_streams
 from qbcd.project import ProjectParts
+from qbcd.stores.parts import Workdir
 
 
 def check_left(project: ProjectParts, *, state_is_new: bool) -> list[Finding]:
@@ -21,20 +21,28 @@ def check_left(project: ProjectParts, *, state_is_new: bool) -> list[Finding]:
         found = [Finding("state", "warning", left.describe()) for left in left_streams(project)]
     except QbcdError as error:
         found = [Finding("state", "warning", f"streams that are no longer configured could not be listed: {error}")]
-    workdir = project.config.workdir
-    if state_is_new and workdir.is_dir() and any(map(_is_project, workdir.iterdir())):
+    workdir = project.workdir
+    if state_is_new and _has_projects(workdir):
         found.append(
             Finding(
                 "state",
                 "warning",
-                f"there is no state database, but workdir {workdir} holds replicas of one: prepare "
+                f"there is no state database, but workdir {workdir.shown} holds replicas of one: prepare "
                 "would start from nothing (if this project made them, restore its state database)",
             )
         )
     return found
 
 
-def _is_project(folder: Path) -> bool:
-    """Return True if the folder has the name of a project's folder and is not empty."""
-    named = len(folder.name) == 32 and set(folder.name) <= set(string.hexdigits)
-    return named and folder.is_dir() and any(folder.iterdir())
+def _has_projects(workdir: Workdir) -> bool:
+    """Return True if the workdir has the folder of a project that is not empty."""
+    if workdir.url:
+        return False  # a store may take long to list, and the finding is a hint
+    local = workdir.local
+    return local.is_dir() and any(
+        _is_name(path.name) and path.is_dir() and any(path.iterdir()) for path in local.iterdir()
+    )
+
+
+def _is_name(name: str) -> bool:
+    return len(name) == 32 and set(name) <= set(string.hexdigits)

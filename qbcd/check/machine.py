@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from qbcd.check.executors import prove_shared, prove_store
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.config import SparkConfig
 from qbcd.config.streams import EngineName
-from qbcd.errors import EnvironmentMissing, QbcdError, Refused
+from qbcd.errors import EnvironmentMissing, QbcdError
 from qbcd.spark.drivers import Wanted, find_driver, user_cache
 from qbcd.spark.java import Surroundings, require_java
 from qbcd.spark.provider import SparkProvider
+from qbcd.stores.parts import Workdir
 
 
 def check_machine(
     drivers: Sequence[Wanted],
-    workdir: Path,
+    workdir: Workdir | Path,
     config: SparkConfig,
     spark: SparkProvider,
     settings: Callable[[], object] = lambda: None,
@@ -41,11 +40,15 @@ def check_machine(
     found = _of_spark(drivers, config, spark, settings) if with_spark else []
     if "spark" not in engines and not spark.on_cluster:
         found = [_for_large_polls(finding) for finding in found]
-    can_write = f"{workdir} can be written"
-    found.append(run_check("workdir", lambda: prove_writable(workdir), can_write, folder=nearest_existing(workdir)))
+    place = workdir if isinstance(workdir, Workdir) else Workdir(workdir)
+    local = place.local
+    can_write = f"{local} can be written"
+    found.append(run_check("workdir", lambda: prove_writable(local), can_write, folder=nearest_existing(local)))
+    if place.url:
+        found.append(run_check("workdir", lambda: prove_store(place), f"{place.url} can be written and read"))
     if with_spark and not config.master.startswith("local") and not any(f.level == "error" for f in found):
-        seen = f"seen by the executors of {config.master} too"
-        found.append(run_check("executors", lambda: _prove_shared(workdir, spark), seen))
+        seen = f"executors of {config.master} and this process see the same files of the workdir"
+        found.append(run_check("executors", lambda: prove_shared(place, spark), seen))
     return found
 
 
@@ -89,25 +92,3 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     except QbcdError as error:
         return failed(subject, error)
     return Finding(subject, "ok", f"{jar.jar} ({jar.origin})")
-
-
-def _prove_shared(workdir: Path, spark: SparkProvider) -> None:
-    """Make executors check that a file of this process exists."""
-    made = [folder for folder in (workdir, *workdir.parents) if not folder.exists()]
-    workdir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    marker = workdir / f".qbcd-check-{uuid.uuid4().hex}"
-    marker.touch()
-    try:
-        path = str(marker)
-        context = spark.get().sparkContext
-        tasks = max(8, 4 * context.defaultParallelism)  # enough for every executor to get one
-        seen = context.parallelize(range(tasks), tasks).map(lambda _: os.path.exists(path)).collect()
-    finally:
-        marker.unlink()
-        with suppress(OSError):  # another process has created something in it
-            for folder in made:
-                folder.rmdir()
-    if not all(seen):
-        raise Refused(
-            f"executors do not see the workdir {workdir}", remedy="mount the same folder on every Spark worker"
-        )

@@ -117,7 +117,7 @@ def secrets_of(config: ProjectConfig) -> Iterator[str]:
         yield from hook.secrets()
     for sink in config.sinks.values():
         yield from (option.text for option in sink.secrets())
-    for settings in (config.spark.conf, *(sink.options for sink in config.sinks.values())):
+    for settings in (config.spark.conf, config.storage.options, *(sink.options for sink in config.sinks.values())):
         yield from named_secrets(settings)
         for text in _texts(settings):
             yield from (unquote(found[2]) for found in _IN_URL.finditer(text))

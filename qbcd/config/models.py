@@ -68,6 +68,7 @@ from qbcd.config.patterns import (
     refuse_bad_template,
 )
 from qbcd.config.sink_registry import AnySink
+from qbcd.config.storage import StorageConfig, StorePath
 from qbcd.config.strategy_base import StrategyConfig
 from qbcd.config.streams import PLAIN_SETTINGS, Baseline, EngineName, GuardsConfig, StreamConfig, StreamDefaults
 from qbcd.config.subscriptions import SubscriptionsConfig
@@ -273,7 +274,10 @@ class ProjectConfig(Section):
         version: Version of this format.
         state: SQLAlchemy URL of the state database.
         state_timeout: Longest wait for the state database: its answer, or the lock of its file.
-        workdir: Folder of lake replicas and batches; a relative path starts at the folder of the file.
+        workdir: Folder of lake replicas and batches, or a URL such as ``s3://BUCKET/FOLDER``; a relative path starts at
+            the folder of the file.
+        local_folder: If `workdir` is a URL, the local folder for spilled rows and copies of files.
+        storage: Options of an object store or HDFS, if `workdir` is a URL.
         jobs: Streams of a source that are polled at the same time.
         local_rows: Most rows to fetch or to deliver in this process, if `engine` is ``auto``; None for what is faster.
         local_bytes: Most bytes of a replica's files that this process reads, if `engine` is ``auto``.
@@ -292,7 +296,9 @@ class ProjectConfig(Section):
     version: Literal[1]
     state: Annotated[SecretStr, AfterValidator(_state)] = SecretStr("sqlite:///.qbcd/state.db")
     state_timeout: Wait | None = None
-    workdir: LocalPath = Field(default=".qbcd", validate_default=True)
+    workdir: StorePath = Field(default=".qbcd", validate_default=True)
+    local_folder: LocalPath = Field(default=".qbcd", validate_default=True)
+    storage: StorageConfig = Field(default_factory=StorageConfig)
     jobs: Jobs = 1
     local_rows: Count | None = None
     local_bytes: Size = DEFAULT_LOCAL_BYTES
@@ -308,6 +314,16 @@ class ProjectConfig(Section):
     subscriptions: SubscriptionsConfig | None = None
 
     _document: Document = PrivateAttr(default_factory=lambda: Document("", Path.cwd(), {}))
+
+    @model_validator(mode="after")
+    def _storage_fits(self) -> ProjectConfig:
+        self.storage.check_fits(str(self.workdir).partition("://")[0] if isinstance(self.workdir, str) else "")
+        return self
+
+    @property
+    def own_folder(self) -> Path:
+        """The local folder of this machine: the workdir, unless that is a URL."""
+        return self.workdir if isinstance(self.workdir, Path) else self.local_folder
 
     @property
     def base_dir(self) -> Path:
@@ -362,9 +378,9 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that entries of `tables` request.
+        """The engines that `tables` request.
 
-        `auto` compares files in this process; Spark reads what a JDBC driver alone reaches, whatever is requested.
+        Files are compared in this process or on a cluster; Spark reads what a JDBC driver alone reaches.
         """
         return {self._engine_of(table) for table in self.tables}
 
@@ -372,7 +388,8 @@ class ProjectConfig(Section):
         if self.source_of(table) in self.drivers:
             return "spark"
         requested: EngineName = self.setting(table, "engine") or "auto"
-        return "local" if requested == "auto" and self.source_of(table) in self.dumps else requested
+        here = self.spark.master.startswith("local") and self.source_of(table) in self.dumps
+        return "local" if requested == "auto" and here else requested
 
     def of_pattern(self, entry: PatternEntry, schema: str, name: str) -> StreamConfig:
         """Return the stream of a table that matches `entry`."""

@@ -99,6 +99,9 @@ def _secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
 
 def _storage_secrets(config: ProjectConfig, document: Document) -> Iterator[Problem]:
     """Report credentials of stores and other secrets of sinks that are written in the file."""
+    for key in config.storage.options:
+        if key in STORAGE_SECRETS and ("storage", key) not in document.interpolated:
+            yield Problem(("storage", key), "the credential is written in the file", "use ${env:NAME} or ${file:/path}")
     for name, sink in config.sinks.items():
         for option in sink.secrets():
             if (path := ("sinks", name, *option.path)) not in document.interpolated:

@@ -1,4 +1,4 @@
-"""Stores of file sinks: URLs, options of object stores and HDFS, conditions of a roll."""
+"""Stores of the workdir and of file sinks: URLs, options, conditions of a roll."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class RollConfig(Section):
     size: Size = Field(default=128 << 20)
 
 
-def _sink_path(value: Any, info: ValidationInfo) -> Path | str:
+def _store_path(value: Any, info: ValidationInfo) -> Path | str:
     text = str(value).strip() if isinstance(value, (str, Path)) else ""
     found = _SCHEME.match(text)
     if found is None:
@@ -154,4 +154,4 @@ def _is_folder(text: str) -> bool:
     return not text or (_FOLDER.fullmatch(text) is not None and not {"", ".", ".."} & set(text.split("/")))
 
 
-SinkPath = Annotated[Path | str, BeforeValidator(_sink_path), WithJsonSchema({"type": "string"})]
+StorePath = Annotated[Path | str, BeforeValidator(_store_path), WithJsonSchema({"type": "string"})]

@@ -31,6 +31,7 @@ from qbcd.sinks.rest import SinkResting
 from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
+from qbcd.state.progress import StoredProgress
 from qbcd.stream import Report, Stream
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
 
     def write() -> None:
         with one.open() as batch:
+            batch.progress = StoredProgress(stream.project, stream.name, sink.name)
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
     with sink.rest.after_silence(), _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.working():

@@ -11,17 +11,16 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from qbcd.common.durable import sync
 from qbcd.enrichment.enricher import NONE_SELECTED
 from qbcd.errors import LocalFailed, StateConflict
 from qbcd.state.enriched import EnrichedBatch, Number
+from qbcd.stores.parts import PartStore
 
 _NAME = re.compile(r"([0-9]+)-([0-9]+)-[0-9]+-[0-9a-f]+\.parquet")
 _PIECE = 1 << 20  # bytes
@@ -31,16 +30,16 @@ class FileOfBatch:
     """A new file of one batch, not yet named by a row.
 
     Args:
-        folder: The stream's folder.
+        parts: The place of the stream's files.
         number: Epoch and number of the batch.
         token: The fencing token of the lease.
         fields: The number of fields.
         selecting: The place of the field that selects events; None if none does.
     """
 
-    def __init__(self, folder: Path, number: Number, token: int, fields: int, selecting: int | None) -> None:
+    def __init__(self, parts: PartStore, number: Number, token: int, fields: int, selecting: int | None) -> None:
         self.name = f"{number[0]}-{number[1]}-{token}-{uuid.uuid4().hex}.parquet"
-        self.path, self._selecting = folder / self.name, selecting
+        self._parts, self._selecting = parts, selecting
         self.rows = 0
         self._places = 0
         self._counts: Counter[str] = Counter()
@@ -62,18 +61,16 @@ class FileOfBatch:
             LocalFailed: The file cannot be written.
         """
         try:
-            for folder in (self.path.parent.parent.parent, self.path.parent.parent, self.path.parent):
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with parquet.ParquetWriter(self.path, self._schema, compression="snappy", write_page_checksum=True) as file:
+            self._parts.create()
+            path = self._parts.workplace(self.name)
+            with parquet.ParquetWriter(path, self._schema, compression="snappy", write_page_checksum=True) as file:
                 for piece in pieces:
                     file.write_batch(self._rows_of(piece))
-            sync(self.path)
-            for folder in self.path.parents[:3]:
-                sync(folder)
-            return hash_of(self.path)
+            self._parts.keep(self.name)
+            return hash_of(path)
         except OSError as error:
             raise LocalFailed(
-                f"the file {self.path} cannot be written: {error.strerror or error}",
+                f"the file {self._parts.place(self.name)} cannot be written: {error.strerror or error}",
                 remedy="check the workdir and its disk; the batch waits, and the next poll tries again",
             ) from error
 
@@ -94,8 +91,7 @@ class FileOfBatch:
 
     def drop(self) -> None:
         """Remove the file, which no row names."""
-        with suppress(OSError):
-            self.path.unlink()
+        self._parts.remove(self.name)
 
 
 def hash_of(path: Path) -> str:
@@ -107,20 +103,20 @@ def hash_of(path: Path) -> str:
     return found.hexdigest()
 
 
-def proven(folder: Path, one: EnrichedBatch, stream: str) -> Path:
-    """Return the file of a batch, as it was stored.
+def proven(parts: PartStore, one: EnrichedBatch, stream: str) -> Path:
+    """Return a local path of the file of a batch, as it was stored.
 
     Raises:
         StateConflict: It is missing, or was changed.
     """
-    path = folder / one.file
     try:
+        path = parts.kept(one.file)
         problem = "was changed" if hash_of(path) != one.hash else ""
     except OSError as error:
         problem = f"cannot be read ({error.strerror})"
     if problem:
         raise StateConflict(
-            f"the file {path} with the added fields of batch {one.epoch}/{one.seq} {problem}",
+            f"the file {parts.place(one.file)} with the added fields of batch {one.epoch}/{one.seq} {problem}",
             stream=stream,
             remedy="share one workdir among all hosts of the project, or restore the file from a backup; "
             f"or qbcd skip {stream} SINK --batch {one.epoch}/{one.seq} for each sink that waits for it",
@@ -128,19 +124,16 @@ def proven(folder: Path, one: EnrichedBatch, stream: str) -> Path:
     return path
 
 
-def sweep(folder: Path, rows: Mapping[Number, EnrichedBatch], there: set[Number]) -> None:
+def sweep(parts: PartStore, rows: Mapping[Number, EnrichedBatch], there: set[Number]) -> None:
     """Remove files of batches that no longer exist, and other attempts of batches with a file.
 
     A file of a batch without a row is left: the process that wrote it may be about to name it.
     """
-    if not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        match = _NAME.fullmatch(path.name)
+    for name in parts.names():
+        match = _NAME.fullmatch(name)
         if match is None:
             continue
         number = int(match[1]), int(match[2])
         named = rows.get(number)
-        if (named is not None and named.file != path.name) or (named is None and number not in there):
-            with suppress(OSError):
-                path.unlink()
+        if (named is not None and named.file != name) or (named is None and number not in there):
+            parts.remove(name)

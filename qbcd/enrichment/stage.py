@@ -5,7 +5,6 @@ See docs/design/protocol.md#rule-26.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from qbcd.model import BatchHeader, Travel
 from qbcd.sites import LeasedStream, Site, StreamContext
 from qbcd.state import StreamRow
 from qbcd.state.enriched import EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
+from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ class Enrichment:
     def __init__(self, site: Site, enrichers: Sequence[Enricher], selecting: frozenset[str] = frozenset()) -> None:
         self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
         self._rows: dict[Number, EnrichedBatch] = {}
-        self._proven: set[str] = set()
+        self._proven: dict[str, Path] = {}
         self._begun = self._collected = False
         self._through: Number = (0, 0)  # every batch up to here that needs a result has one
         places = [place for place, one in enumerate(enrichers) if one.selects]
@@ -92,7 +92,7 @@ class Enrichment:
                 del self._rows[number]
         from qbcd.enrichment.files import sweep
 
-        sweep(folder_of(self._context), self._rows, there)
+        sweep(parts_of(self._context), self._rows, there)
         self._collected = True
 
     def _enrich(self, header: BatchHeader, held: LeasedStream) -> None:
@@ -105,7 +105,7 @@ class Enrichment:
                 one.begin()
             self._begun = True
         token = held.row.fencing_token
-        file = FileOfBatch(folder_of(self._context), _number(header), token, len(self.enrichers), self._select)
+        file = FileOfBatch(parts_of(self._context), _number(header), token, len(self.enrichers), self._select)
         with self._site.open_staged(header, range(header.size)) as rows:
             batch = BatchToEnrich(header, rows)
             hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
@@ -153,17 +153,16 @@ class Enrichment:
         stored = self._rows.get(number) if header.folder == header.stream else None
         seen = replace(header, added=self.fields)
         if stored is None or not stored.file:
-            return BatchView(header, seen, None, {})
+            return BatchView(header, seen, None, "", {})
         from qbcd.enrichment.files import proven
 
-        folder = folder_of(self._context)
-        path = folder / stored.file
+        parts = parts_of(self._context)
         if stored.file not in self._proven:
-            proven(folder, stored, header.stream)
-            self._proven.add(stored.file)
+            self._proven[stored.file] = proven(parts, stored, header.stream)
+        path, place = self._proven[stored.file], parts.place(stored.file)
         if sink in self.selecting and stored.counts is not None:
             seen = replace(seen, counts=stored.counts, selected=True)
-        return BatchView(header, seen, path, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+        return BatchView(header, seen, path, place, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
 
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
@@ -179,13 +178,15 @@ class BatchView:
     Attributes:
         whole: The header as stored.
         header: That of the view: it names the added fields, and counts the selected events only.
-        path: The file with the values; None if there are none, so that all are NULL.
+        path: The file with the values, in this process; None if there are none, so that all are NULL.
+        place: The path or URL of the file, for executors.
         columns: By field, its column in the file.
     """
 
     whole: BatchHeader
     header: BatchHeader
     path: Path | None
+    place: Path | str
     columns: Mapping[str, str]
 
     @contextmanager
@@ -230,7 +231,7 @@ class BatchView:
         from qbcd.spark.paths import to_read
 
         fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.path))
+        stored = staged.sparkSession.read.parquet(to_read(self.place))
         added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
         joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
         if not self.header.selected:
@@ -240,14 +241,14 @@ class BatchView:
         return chosen.selectExpr(*kept, "ordinal AS event_ordinal", *(f"e_{i}" for i in range(len(names))))
 
 
-def folder_of(context: StreamContext) -> Path:
-    """Return the folder with the files of a stream; it need not exist."""
-    return context.local.workdir / FOLDER / context.project.project_id / context.stream
+def parts_of(context: StreamContext) -> PartStore:
+    """Return the place of the files of a stream; it need not exist."""
+    return context.job.workdir.parts(FOLDER, context.project.project_id, context.stream)
 
 
 def forget_files(context: StreamContext) -> None:
     """Remove all files of a stream that begins again."""
-    shutil.rmtree(folder_of(context), ignore_errors=True)
+    parts_of(context).remove("")
 
 
 def _number(header: BatchHeader) -> Number:

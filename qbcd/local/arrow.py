@@ -7,7 +7,7 @@ process only until the next one is taken.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,7 +132,7 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
     while done < part.stop:
         piece = range(done, min(done + size, part.stop))
         try:
-            for found in _run(rows.database, make(part_of(rows.query, piece)), min(size, EVENTS_PER_PIECE)):
+            for found in pieces_of(rows.database, make(part_of(rows.query, piece)).sql, min(size, EVENTS_PER_PIECE)):
                 yield found
                 done += found.num_rows
         except duckdb.OutOfMemoryException as error:
@@ -145,9 +145,10 @@ def _pieces(rows: LocalRows, make: Callable[[Query], Query], stream: str, part: 
             done = piece.stop
 
 
-def _run(database: LocalDatabase, query: Query, rows: int) -> Iterator[pa.RecordBatch]:
+def pieces_of(database: LocalDatabase, sql: str, rows: int, values: Sequence[Any] = ()) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a query in pieces of at most `rows`; its placeholders get `values`."""
     cursor = database.connection.cursor()  # others may read at the same time; DuckDB 1.4 ends reads with their cursor
-    relation: Any = cursor.sql(query.sql)
+    relation: Any = cursor.sql(sql, params=list(values) or None)
     read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
     reader = iter(read(rows))
     while True:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 LOCAL_PREFIX = "local"  # of the names of files that the local engine writes
 BLOCK = 1 << 20  # bytes that are read at a time to compute a checksum
@@ -31,7 +31,12 @@ class PartFile(NamedTuple):
     def of(cls, path: Path) -> PartFile:
         """Return the file as it is now."""
         size = path.stat().st_size
-        return cls(path.name, size, _hash_of_end(path, size), _crc_of(path))
+        return cls(path.name, size, _hash_of_end(path, size), _crc_of_path(path))
+
+    @property
+    def needs_whole(self) -> bool:
+        """True if no reader can verify pages of the file: it has a checksum of the whole alone."""
+        return bool(self.whole) and self.name.startswith(LOCAL_PREFIX)
 
     def as_entry(self) -> dict[str, Any]:
         """Return the JSON-ready form for a segment of the manifest."""
@@ -51,21 +56,31 @@ class PartFile(NamedTuple):
         if self.end and _hash_of_end(path, self.size) != self.end:
             return False
         if self.whole:
-            return not (whole or self.name.startswith(LOCAL_PREFIX)) or _crc_of(path) == self.whole
+            return not (whole or self.needs_whole) or _crc_of_path(path) == self.whole
         return not whole or not self.end or _has_intact_pages(path)
+
+
+def hash_of_bytes(content: bytes) -> str:
+    """Return the hash of a file's end."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _hash_of_end(path: Path, size: int) -> str:
     with path.open("rb") as file:
         file.seek(max(0, size - END))
-        return hashlib.sha256(file.read(END)).hexdigest()
+        return hash_of_bytes(file.read(END))
 
 
-def _crc_of(path: Path) -> str:
-    checksum = 0
+def _crc_of_path(path: Path) -> str:
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            checksum = zlib.crc32(block, checksum)
+        return crc_of(file)
+
+
+def crc_of(file: BinaryIO) -> str:
+    """Return the checksum of all bytes of an open file."""
+    checksum = 0
+    while block := file.read(BLOCK):
+        checksum = zlib.crc32(block, checksum)
     return f"{checksum:08x}"
 
 

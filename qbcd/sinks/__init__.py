@@ -53,7 +53,7 @@ def make_sink(
         kind: Its `type`.
         options: Its other settings, passed to the class by name. A relative `path` starts from the working directory; a
             configuration has none.
-        masked: Removes secrets from an error of a package's class.
+        masked: Removes secrets from errors of others.
 
     Raises:
         ConfigError: The type is unknown, or does not accept the settings.
@@ -65,7 +65,9 @@ def make_sink(
         settings["path"] = local_path(settings["path"])
     _check_names(made, kind, settings)
     try:
-        return made(name, **settings)
+        sink = made(name, **settings)
+        sink.masked = masked
+        return sink
     except QbcdError:
         raise
     except Exception as error:

@@ -12,9 +12,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 from qbcd.common.wording import counted
+from qbcd.config.masking import credentials_masked
 from qbcd.config.sink_options import OtherOptions, SinkConfig
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import BatchHeader, PlannedBatch, Travel
@@ -26,6 +27,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from qbcd.local.arrow import LocalRows
+
+
+class Progress(Protocol):
+    """The number of events of a batch that a sink has, for sinks that take a batch in parts."""
+
+    def events(self, fingerprint: str) -> int:
+        """Return the number for a batch; 0 if it is not known."""
+
+    def note(self, fingerprint: str, events: int) -> None:
+        """Remember that the sink has the first `events` events of a batch."""
 
 
 class SinkBatch:
@@ -42,7 +53,12 @@ class SinkBatch:
         part: The ordinals of the events; default: all.
         lenient: The images, ``b`` of old and ``a`` of new values, in which a value that does not fit its type is NULL,
             except in the key; in others it is an error.
+
+    Attributes:
+        progress: What the sink has of the batch, durably; None outside of a delivery.
     """
+
+    progress: Progress | None = None
 
     def __init__(
         self,
@@ -204,6 +220,7 @@ class Sink(ABC):
         starts_from: A sink that is new in a prepared stream gets the rows of the replica first, or only the batches
             from then on. The configuration sets it (`initial`).
         project_id: The id of the project that delivers; empty outside of a project.
+        masked: Removes the configuration's secrets from a text of others.
         takes_urls: Its setting `path` may be a URL of an object store.
         maintained: It has work apart from batches: :meth:`maintain` is called at each poll.
     """
@@ -222,6 +239,7 @@ class Sink(ABC):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.masked: Callable[[str], str] = credentials_masked
 
     @cached_property
     def rest(self) -> Rest:

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from qbcd.config.fields import Interval, Wait
 from qbcd.config.sink_options import BuiltOptions
-from qbcd.config.storage import RollConfig, SinkPath, StorageConfig
+from qbcd.config.storage import RollConfig, StorageConfig, StorePath
 from qbcd.model import PlannedBatch
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
 from qbcd.sinks.stored.file_format import Number, SinkFileFormat
@@ -36,7 +36,7 @@ class FileOptions(BuiltOptions):
         storage: Options of an object store or HDFS.
     """
 
-    path: SinkPath
+    path: StorePath
     lock_timeout: Wait = LOCK_TIMEOUT
     roll: RollConfig | None = None
     keep: Interval | None = None

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import itertools
 import json
 import re
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
@@ -175,8 +175,6 @@ class WebhookSink(Sink):
         self._most, self._bytes = limits.get("max_events", 500), limits.get("max_bytes", 1 << 20)
         self._timeout = limits.get("timeout", timedelta(seconds=30)).total_seconds()
         self._connect_timeout = limits.get("connect_timeout", timedelta(seconds=10)).total_seconds()
-        self._accepted: dict[str, tuple[str, int]] = {}  # by stream: a batch's fingerprint, and its events so far
-        self._lock = threading.Lock()
 
     @override
     def check(self) -> None:
@@ -185,25 +183,22 @@ class WebhookSink(Sink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        header = batch.header
-        with self._lock:
-            fingerprint, done = self._accepted.get(header.stream, ("", 0))
-        if fingerprint != header.fingerprint:
-            done = 0
-        for request in self._requests(batch):
-            if request.events.stop <= done:
-                continue
+        header, progress = batch.header, batch.progress
+        done = progress.events(header.fingerprint) if progress else 0
+        for request in self._requests(batch, done):
             self._send(request, header)
-            with self._lock:
-                self._accepted[header.stream] = (header.fingerprint, request.events.stop)
+            if progress and request.events.stop < header.size:
+                progress.note(header.fingerprint, request.events.stop)
             hooks.reach("mid_publish")
-        with self._lock:
-            self._accepted.pop(header.stream, None)
 
-    def _requests(self, batch: SinkBatch) -> Iterator[Request]:
-        """Yield the requests of a batch; the last one only if the batch is complete."""
-        header, waiting, first, size = batch.header, list[bytes](), 0, 0
-        for line in (line for piece in batch.json_lines() for line in piece):
+    def _requests(self, batch: SinkBatch, done: int) -> Iterator[Request]:
+        """Yield the requests of a batch after its first `done` events.
+
+        The last one comes only if the batch is complete.
+        """
+        header, waiting, first, size = batch.header, list[bytes](), done, 0
+        lines = (line for piece in batch.json_lines() for line in piece)
+        for line in itertools.islice(lines, done, None):
             event = (_cloud_event(line, header) if self._format == "cloudevents" else line).encode()
             if waiting and (len(waiting) == self._most or size + len(event) + 2 > self._bytes):
                 yield self._request(header, first, waiting)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from qbcd.local.database import LocalProvider
 from qbcd.spark.provider import SparkProvider
+from qbcd.stores.parts import Workdir
 
 
 @dataclass(frozen=True)
@@ -16,6 +17,7 @@ class StreamJob:
     Attributes:
         spark: Starts Spark on first use.
         local: Opens databases in this process.
+        workdir: The place of files of streams.
         progress: Receives one line about each long step.
         stopping: Returns True once the job is to stop; called between the steps of a long poll.
         connections: Most connections that read from the source at once.
@@ -23,6 +25,7 @@ class StreamJob:
 
     spark: SparkProvider
     local: LocalProvider
+    workdir: Workdir
     progress: Callable[[str], None] = lambda what: None
     stopping: Callable[[], bool] = lambda: False
     connections: int = 2

@@ -53,15 +53,38 @@ class Surroundings:
 def resolve_maven(coordinates: str, ivy: Path, *, around: Surroundings | None = None) -> list[Path]:
     """Download `coordinates` (``group:artifact:version``) with Spark's own resolver.
 
-    It runs a short spark-submit with ``spark.jars.packages`` before the session exists, so that a failure ends a step
-    of the search and not the session. Spark's defaults file, with its mirrors, applies.
-
     Args:
         ivy: Folder for the resolver's own files.
         around: The machine; tests pass another.
 
     Returns:
         Local paths of the artifact's jars, without its dependencies.
+
+    Raises:
+        EnvironmentMissing: There is no Java, or the resolver failed.
+        OSError, subprocess.TimeoutExpired: The command did not run or did not end.
+    """
+    group, artifact, version = coordinates.split(":")
+    name = f"{group}_{artifact}-{version}"
+    return [jar for jar in resolve_packages([coordinates], ivy, around=around) if jar.name.startswith(name)]
+
+
+def resolve_packages(
+    packages: Sequence[str], ivy: Path, *, around: Surroundings | None = None, left_out: Sequence[str] = ()
+) -> list[Path]:
+    """Download packages and what they depend on with Spark's own resolver.
+
+    It runs a short spark-submit with ``spark.jars.packages`` before the session exists, so that a failure ends a step
+    of the search and not the session. Spark's defaults file, with its mirrors, applies.
+
+    Args:
+        packages: Coordinates, ``group:artifact:version``.
+        ivy: Folder for the resolver's own files.
+        around: The machine; tests pass another.
+        left_out: ``group:artifact`` of dependencies that are not wanted.
+
+    Returns:
+        All jars in the folder, also those of earlier calls.
 
     Raises:
         EnvironmentMissing: There is no Java, or the resolver failed.
@@ -80,19 +103,20 @@ def resolve_maven(coordinates: str, ivy: Path, *, around: Surroundings | None = 
         program.write_text("# The packages are resolved before this runs.\n", encoding="utf-8")
         mirrors = {name: value for name, value in around.spark_conf.items() if name in RESOLVER_SETTINGS}
         settings = mirrors | {
-            "spark.jars.packages": coordinates,
+            "spark.jars.packages": ",".join(packages),
             "spark.jars.ivy": str(ivy),
             "spark.master": "local[1]",
         }
+        if left_out:
+            settings["spark.jars.excludes"] = ",".join(left_out)
         command = [str(home / "bin" / "spark-submit")]
         for name, value in settings.items():
             command += ["--conf", f"{name}={value}"]
         done = around.run([*command, str(program)], variables, 180)
-    group, artifact, version = coordinates.split(":")
-    jars = sorted((ivy / "jars").glob(f"{group}_{artifact}-{version}*.jar"))
-    if done.returncode or not jars:
+    group, artifact, version = packages[0].split(":")
+    if done.returncode or not list((ivy / "jars").glob(f"{group}_{artifact}-{version}*.jar")):
         raise EnvironmentMissing(f"could not be resolved: {_cause(done.stderr + done.stdout)}")
-    return jars
+    return sorted((ivy / "jars").glob("*.jar"))
 
 
 def require_java(around: Surroundings | None = None) -> Path:

@@ -26,6 +26,7 @@ from qbcd.spark.session import (
     adopt_session,
     create_session,
     driver_memory,
+    fit_to,
     forget_session,
     is_alive,
     running_session,
@@ -78,6 +79,7 @@ class SparkProvider:
     Attributes:
         starting: Returns a context for the start of a session, which takes seconds.
         timeout: Longest call of a Java that this provider starts, in seconds.
+        give_access: Lets a new or adopted session reach the store of the workdir.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class SparkProvider:
         self._mine = _OfThread()
         self.starting: Callable[[], AbstractContextManager[None]] = nullcontext
         self.timeout = UNLIMITED
+        self.give_access: Callable[[SparkSession], None] = lambda session: None
 
     @property
     def local_folder(self) -> str:
@@ -120,6 +123,11 @@ class SparkProvider:
     def started(self) -> bool:
         """True if :meth:`get` has returned a session and :meth:`stop` was not called since."""
         return self._session is not None
+
+    @property
+    def owned(self) -> bool:
+        """True if :meth:`get` has started the session itself."""
+        return self._session is not None and self._ours
 
     def failure(self) -> SparkFailed | None:
         """Return the error to report if the session has died since :meth:`get`; None while it lives."""
@@ -218,7 +226,14 @@ class SparkProvider:
                             rows=self._mine.rows,
                         )
                     self._ours = True
+                try:
+                    self.give_access(self._session)
+                except Refused:
+                    self._session = None
+                    raise
             self._mine.uses += 1
+            if self._ours and self.on_cluster:
+                fit_to(self._session, self._settings, self._mine.rows)
             if self._ours or not self._mine.works:
                 return self._session
             if self._sibling is None:

@@ -21,7 +21,7 @@ from qbcd.spark.jvm_start import SUBMIT, can_hand_over, handed_over, start_java,
 from qbcd.spark.time_limit import UNLIMITED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -53,6 +53,7 @@ _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 # Java's second compiler makes code faster only after it has run for long, and takes half of the processor time of a
 # short poll. Measured: docs/internals/engines.md#the-start-of-spark.
 SHORT_ROWS = 2_000_000
+MANY = 200  # partitions of an exchange of many rows on a cluster, Spark's own default
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 _NAMES_COMPILER = re.compile(r"-XX:[+-]?Tier|-XX:[+-]?Compil|-X(?:int|comp|mixed)\b|-XX:[+-]\w*(?:JVMCI|Graal)")
 # Room for the classes of Spark from the start; while it grows, each step is a collection of all garbage.
@@ -64,6 +65,8 @@ _PLANS: Mapping[str, str] = {
     "spark.sql.maxMetadataStringLength": "20",
     "spark.sql.maxPlanStringLength": "1000",
 }
+# Files of an object store are equally far from all executors, and each other wait for a near one takes three seconds.
+_CLUSTER: Mapping[str, str] = {"spark.locality.wait": "0s"}
 _OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _DRIVERS_OPTIONS = (_OPTIONS[0], "spark.driver.defaultJavaOptions")
 _ENVIRONMENT = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")  # variables of the environment
@@ -132,14 +135,17 @@ def session_settings(
         # A private session listens on this host only.
         made |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         made |= {"spark.driver.memory": memory} if (memory := driver_memory()) else {}
+    else:
+        made |= _CLUSTER
     made |= user | dict(FIXED)
     jars = [part for part in user.get("spark.jars", "").split(",") if part] + [str(path) for path in drivers]
     if jars:
         made["spark.jars"] = ",".join(dict.fromkeys(jars))
     # The user's JVM options come last, so that they can set another logging configuration.
     logs = f"-Dlog4j2.configurationFile={LOG_SETTINGS.as_uri()}"
-    driver = " ".join(["-Duser.timezone=UTC", logs, *_tuning(user, settings.master, rows)])
-    for name, ours in zip(_OPTIONS, (driver, "-Duser.timezone=UTC"), strict=True):
+    driver = " ".join(["-Duser.timezone=UTC", logs, *_tuning(_java_options(user), rows)])
+    executors = " ".join(["-Duser.timezone=UTC", *_tuning(_executors_options(user), rows)])
+    for name, ours in zip(_OPTIONS, (driver, executors), strict=True):
         made[name] = f"{ours} {user.get(name, '')}".strip()
     return made
 
@@ -177,20 +183,37 @@ def _text(path: Path) -> str:
         return ""
 
 
-def _tuning(user: Mapping[str, str], master: str, rows: int | None) -> list[str]:
-    """Return the options for the driver's Java that its user leaves to qbcd.
+def _tuning(named_options: Iterable[str], rows: int | None) -> list[str]:
+    """Return the options for a Java that its user leaves to qbcd.
 
     Args:
+        named_options: The user's options for it.
         rows: Rows of the work that the session is started for; None if unknown.
     """
-    named = " ".join(_java_options(user))
-    is_short = master.startswith("local") and rows is not None and rows <= SHORT_ROWS
+    named = " ".join(named_options)
+    is_short = rows is not None and rows <= SHORT_ROWS
     found = {
         _COLLECTOR: not _NAMES_COLLECTOR.search(named),
         _CLASSES: _NAMES_CLASSES not in named,
         FIRST_COMPILER: is_short and not _NAMES_COMPILER.search(named),
     }
     return [option for option, applies in found.items() if applies]
+
+
+def _shared_classes(settings: SparkSettings, archive: Path) -> dict[str, str]:
+    """Return options to read Java's archive of classes, by setting.
+
+    Executors on a host without the file start without it.
+    """
+    driver = class_data_sharing.options(archive, _java_options(settings.conf))
+    if settings.master.startswith("local"):
+        return {_OPTIONS[0]: driver}
+    executors = class_data_sharing.options(archive, _executors_options(settings.conf))
+    return dict(zip(_OPTIONS, (driver, executors), strict=True)) if archive.is_file() else {}
+
+
+def _executors_options(user: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(str(user.get(name, "")) for name in (_OPTIONS[1], "spark.executor.defaultJavaOptions"))
 
 
 def _java_options(user: Mapping[str, str]) -> tuple[str, ...]:
@@ -229,9 +252,9 @@ def create_session(
         raise Refused("this process already runs a Spark session", remedy="pass it to qbcd: qbcd.open(.., spark=spark)")
     java = require_java()
     _hush_py4j()
-    if cache is not None and settings.master.startswith("local"):
-        shared = class_data_sharing.options(class_data_sharing.archive_of(java, cache), _java_options(settings.conf))
-        wanted[_OPTIONS[0]] = f"{shared} {wanted[_OPTIONS[0]]}".strip()
+    if cache is not None:
+        for name, shared in _shared_classes(settings, class_data_sharing.archive_of(java, cache)).items():
+            wanted[name] = f"{shared} {wanted[name]}".strip()
     with _quiet_pyspark(), uninterrupted():
         from pyspark import SparkConf, SparkContext
         from pyspark.sql import SparkSession
@@ -263,6 +286,24 @@ def _fix_sql_settings(session: SparkSession) -> None:
     for name in FIXED:
         if name.startswith("spark.sql."):
             session.conf.set(name, FIXED[name])
+
+
+def fit_to(session: SparkSession, settings: SparkSettings, rows: int | None) -> None:
+    """Plan the next work on a cluster by its rows.
+
+    For few rows, planning again after every exchange costs more than it gains, and so do many partitions.
+
+    Args:
+        session: A session that qbcd started.
+        settings: The user's settings, which stay.
+        rows: The rows of that work; None if unknown.
+    """
+    few = rows is not None and rows <= SHORT_ROWS
+    partitions = max(2, min(MANY, session.sparkContext.defaultParallelism)) if few else MANY
+    ours = {"spark.sql.adaptive.enabled": str(not few).lower(), "spark.sql.shuffle.partitions": str(partitions)}
+    for name, value in ours.items():
+        if name not in settings.conf:
+            session.conf.set(name, value)
 
 
 def sibling(session: SparkSession) -> SparkSession:

@@ -140,6 +140,12 @@ def prepared_row(stream: Stream) -> StreamRow:
         StateConflict: It belongs to another project, or the workdir is not here.
     """
     context = stream.site.context
+    if context.job.workdir.url:
+        raise NotBuilt(
+            f"reads by Spark of a project with a workdir at {context.job.workdir.url} are not built yet",
+            stream=stream.name,
+            remedy="load the events from a sink, for instance parquet, delta or iceberg",
+        )
     row = context.row()
     context.refuse_foreign(row)
     if row is None or not row.prepared:
@@ -300,7 +306,7 @@ def partitions(
     """Return partitions of batches: files, or parts of large ones; small batches share one."""
     schema = arrow_schema(loaded.columns, changes=True)
     names = {header.fingerprint for header in stream.site.context.batches()}
-    files = outbox_files.OutboxFiles(parts.config.workdir, parts.state.project_id, stream, names)
+    files = outbox_files.OutboxFiles(parts.config.own_folder, parts.state.project_id, stream, names)
     found: list[tuple[int, FilePiece]] = []
     for header in headers:
         queries, images = change_queries(header, loaded.columns, conditions)

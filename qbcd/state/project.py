@@ -23,7 +23,7 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, REFUSAL, RESEND
+from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, PROGRESS, REFUSAL, RESEND
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -280,6 +280,7 @@ class ProjectState(StateDatabase):
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
             conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
+            conn.execute(delete(PROGRESS).where((PROGRESS.c.stream == stream) & (PROGRESS.c.sink == sink)))
 
     # -- resends -----------------------------------------------------------------------------------------------------
     def request_resend(self, stream: str, sink: str, restriction: str = "") -> Resend:
@@ -469,7 +470,7 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self._changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, PROGRESS):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

@@ -79,7 +79,16 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED)  # states of older versions lack these tables
+PROGRESS = make_table(
+    METADATA,
+    PREFIX + "progress",
+    text("stream", key=True),
+    text("sink", key=True),
+    text("fingerprint"),
+    big("events"),
+    loose=(),
+)
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

@@ -63,8 +63,13 @@ def is_silence(error: Exception) -> bool:
     return re.search(_SILENCE, str(error)) is not None
 
 
-def explain(error: Exception, url: str, storage: Mapping[str, Any]) -> tuple[str, str]:
-    """Return problem and remedy for an error of the store at `url`."""
+def explain(error: Exception, url: str, storage: Mapping[str, Any], *, owner: str = "sink") -> tuple[str, str]:
+    """Return problem and remedy for an error of the store at `url`, of a sink or of the workdir."""
+    what, remedy = _explained(error, url, storage)
+    return what, remedy if owner else remedy.replace("`path`", "`workdir`").replace(" of the sink", "")
+
+
+def _explained(error: Exception, url: str, storage: Mapping[str, Any]) -> tuple[str, str]:
     text = Masking(named_secrets(storage)).foreign(" ".join(str(error).split()))
     short = _NOISE.sub("", text)[:_LONGEST]
     bucket = urlsplit(url).netloc

@@ -6,6 +6,8 @@ uploaded under the name of an attempt, and a copy by the store (on HDFS a rename
 
 from __future__ import annotations
 
+import importlib.util
+import shutil
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -23,6 +25,7 @@ from qbcd.stores.base import Store, StoredFile, new_attempt
 from qbcd.stores.problems import explain, is_silence
 
 LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
+PIECE = 1 << 20  # bytes that are copied at a time
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests
 _WITHOUT_FOLDERS = ("s3", "gcs")
 _HDFS_LIMITS = ("dfs.client.socket-timeout", "ipc.client.connect.timeout", "ipc.client.rpc-timeout.ms")
@@ -57,6 +60,12 @@ class RemoteStore(Store):
             raise ConfigError(f"this pyarrow has no file system for {parts.scheme}://", remedy=remedy) from error
 
     @cached_property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """The errors of the file system."""
+        own = (OSError, pa.ArrowException)
+        return own if not isinstance(self._fs, fs.PyFileSystem) else (*own, RuntimeError)
+
+    @cached_property
     def _has_folders(self) -> bool:
         return self._fs.type_name not in _WITHOUT_FOLDERS
 
@@ -69,7 +78,7 @@ class RemoteStore(Store):
     def explained(self, sink: str, stream: str) -> Iterator[None]:
         try:
             yield
-        except (OSError, pa.ArrowException) as error:
+        except self.errors as error:
             what, remedy = explain(error, self.url, self._storage)
             remedy = f"{remedy}; the batch stays pending"
             kind = SinkSilent if is_silence(error) else DeliveryError
@@ -91,6 +100,26 @@ class RemoteStore(Store):
             ),
             key=lambda file: file.name,
         )
+
+    def names_in(self, folder: str) -> set[str]:
+        """Return the names of the files and folders directly in a folder."""
+        selector = fs.FileSelector(self._path(folder), allow_not_found=True)
+        return {info.base_name for info in self._fs.get_file_info(selector)}
+
+    def upload(self, name: str, source: BinaryIO) -> None:
+        """Write a file whose readers know its size and hash; it may be seen before it is complete."""
+        with self.new_file(name) as target:
+            shutil.copyfileobj(source, target, PIECE)
+
+    def read_end(self, name: str, size: int, count: int) -> bytes:
+        """Return the last bytes, at most `count`, of a file of `size` bytes."""
+        with self._fs.open_input_file(self._path(name)) as file:
+            file.seek(max(0, size - count))
+            return bytes(file.read(count))
+
+    def problem(self, error: Exception) -> tuple[str, str]:
+        """Return problem and remedy for an error of the store of a workdir."""
+        return explain(error, self.url, self._storage, owner="")
 
     @override
     def size_of(self, name: str) -> int | None:
@@ -182,7 +211,7 @@ class RemoteStore(Store):
             self.move(probe, f"{probe}.moved")
             self.files_in(folder)
             self.delete(f"{probe}.moved")
-        except (OSError, pa.ArrowException) as error:
+        except self.errors as error:
             what, remedy = explain(error, self.url, self._storage)
             raise DeliveryError(f"sink {sink}: {what}", remedy=remedy) from None
 
@@ -194,7 +223,7 @@ class RemoteStore(Store):
             self._fs.create_dir(path.rpartition("/")[0], recursive=True)
 
     def _rename(self, source: str, target: str) -> None:
-        if self._fs.type_name == "hdfs":  # it renames to no existing name
+        if "hdfs" in self._fs.type_name:  # it renames to no existing name
             with suppress(FileNotFoundError):
                 self._fs.delete_file(target)
         self._fs.move(source, target)
@@ -226,7 +255,15 @@ def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     host, _, port = server.partition(":")
     limit = storage.get("socket_timeout")
     own = {name: str(int(limit.total_seconds() * 1000)) for name in _HDFS_LIMITS} if limit else None
-    return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
+    try:
+        return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
+    except OSError:
+        if storage.get("user") or importlib.util.find_spec("hdfs_native") is None:
+            raise
+    from hdfs_native.fsspec import HdfsFileSystem  # for machines without libhdfs
+
+    named = {"host": host, "port": int(port)} if port else {"host": host}
+    return fs.PyFileSystem(fs.FSSpecHandler(HdfsFileSystem(**named)))
 
 
 def _seconds(storage: Mapping[str, Any]) -> float:

@@ -8,6 +8,8 @@ with the table, and refuses a commit if another one has changed them since the v
 from __future__ import annotations
 
 import hashlib
+import itertools
+import os
 import time
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -16,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from qbcd.sinks.base import SinkBatch
 from qbcd.sinks.lake.lake_options import DeltaOptions
 from qbcd.sinks.lake.lake_sink import LakeSink
 from qbcd.sinks.lake.tables import LakeChange, LakeFormat, LakeTable, LostRace, owner_text
 from qbcd.sinks.table.layout import STAGE_ONLY_REMOVE, STAGE_OP
 from qbcd.sinks.table.options import SOFT_DELETED
 from qbcd.sinks.table.record import TableOwner, TableRecord
+from qbcd.sql.render import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,7 +48,7 @@ class DeltaSink(LakeSink):
     """
 
     options_class = DeltaOptions
-    takes_urls = maintained = True
+    takes_urls = True
 
     def __init__(
         self,
@@ -62,21 +64,12 @@ class DeltaSink(LakeSink):
         super().__init__(name, **options)
         self.path, self._storage = path, dict(storage_options or {})
         self.change_data_feed, self.optimize, self.vacuum = change_data_feed, optimize, vacuum
-        self._written: dict[str, str] = {}  # names of tables by stream, of batches since the last maintenance
 
     @override
-    def write(self, batch: SinkBatch) -> None:
-        super().write(batch)
-        self._written[batch.header.stream] = self.options.table_of(batch.header)
-
-    @override
-    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
-        name = self._written.get(stream)  # without a batch there is nothing to compact
-        if self.optimize is None or name is None:
+    def tidy(self, table: LakeTable) -> bool:
+        if self.optimize is None or not isinstance(table, DeltaTableOfSink):
             return False
-        table = self.format.find(name)
-        del self._written[stream]
-        return isinstance(table, DeltaTableOfSink) and self._attempt(table.compact, self.optimize, self.vacuum)
+        return table.compact(self.optimize, self.vacuum)
 
     @override
     def made_format(self) -> LakeFormat:
@@ -87,6 +80,7 @@ class DeltaFormat(LakeFormat):
     """Delta tables under a folder or URL."""
 
     product = "Delta"
+    remedy = "correct `path` or `storage_options`, or make the place reachable"
     empty_is_null = True
 
     def __init__(self, path: str, storage: dict[str, str], change_data_feed: bool) -> None:
@@ -122,6 +116,10 @@ class DeltaFormat(LakeFormat):
     def check(self) -> None:
         from deltalake import DeltaTable
 
+        if "://" not in self.identity:
+            there = next(one for one in (Path(self.identity), *Path(self.identity).parents) if one.exists())
+            if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+                raise OSError(f"{there} is not a folder that can be written")
         DeltaTable.is_deltatable(self._place("qbcd"), storage_options=self._storage)
 
     @override
@@ -173,19 +171,32 @@ class DeltaTableOfSink(LakeTable):
 
     @override
     def merge(self, change: LakeChange) -> None:
-        import pyarrow as pa
+        from qbcd.sinks.lake.rows import without_removed
 
-        from qbcd.sinks.lake.rows import row_schema, without_removed
+        if change.replace and change.options.deletes == "hard":
+            self._write(change, _stream(change.staged.remove(0), without_removed(change.rows())), "overwrite")
+        else:
+            self._commit(change, self._merge(change, _stream(change.staged, change.rows())))
 
-        staged = row_schema(change.layout, change.columns, is_log=False)
-        if change.replace and not change.soft:
-            self._write(change, _stream(staged.remove(0), without_removed(change.rows())), "overwrite")
-            return
-        version = self._table.version()
-        with _named():
-            self._merge(change, _stream(staged, change.rows())).execute()
-        if self._table.version() == version:  # no row changed, so there is no commit; the record needs one
-            self._write(change, pa.RecordBatchReader.from_batches(self.schema, []), "append")
+    @override
+    def end_and_begin(self, change: LakeChange) -> None:
+        from deltalake import QueryBuilder
+
+        from qbcd.sinks.lake.versions import CLOSED, new_versions
+
+        names, schema = change.options.history, change.columns
+        ends = f"SELECT * FROM t WHERE {quoted(names.valid_to)} IS NULL"
+        current = QueryBuilder().register("t", self._table).execute(ends)
+        with new_versions(change, _read(current), self.schema) as found:
+            closed = _marked(found.closed(), CLOSED, schema)
+            rows = _stream(_with_op(schema), itertools.chain(closed, _marked(found.opened(), "c", schema)))
+            is_current = f"t.{_quoted(names.valid_to)} IS NULL AND s.{_quoted(STAGE_OP)} = '{CLOSED}'"
+            merge = self._merging(change, rows, is_current)
+            merge = merge.when_matched_update(
+                {_quoted(n): f"s.{_quoted(n)}" for n in (names.valid_to, names.is_deleted)}
+            )
+            values = {_quoted(name): f"s.{_quoted(name)}" for name in schema.names}
+            self._commit(change, merge.when_not_matched_insert(values, f"s.{_quoted(STAGE_OP)} <> '{CLOSED}'"))
 
     def compact(self, every: timedelta, vacuum: timedelta | None) -> bool:
         """Compact small files if the last time is long ago; return True if it was.
@@ -202,18 +213,11 @@ class DeltaTableOfSink(LakeTable):
         return True
 
     def _merge(self, change: LakeChange, rows: pa.RecordBatchReader) -> TableMerger:
-        key, flag = change.layout.key, _quoted(SOFT_DELETED)
+        flag, soft = _quoted(SOFT_DELETED), change.options.deletes == "soft"
         removes = f"s.{_quoted(STAGE_OP)} IN ('d', '{STAGE_ONLY_REMOVE}')"
         values = {_quoted(name): f"s.{_quoted(name)}" for name in rows.schema.names[1:]}
-        merge = self._table.merge(
-            rows,
-            " AND ".join(f"t.{_quoted(name)} = s.{_quoted(name)}" for name in key) or "true",
-            source_alias="s",
-            target_alias="t",
-            merge_schema=True,
-            commit_properties=_properties(change),
-        )
-        if change.soft:
+        merge = self._merging(change, rows)
+        if soft:
             merge = merge.when_matched_update({flag: f"s.{flag}"}, predicate=removes)
         else:
             merge = merge.when_matched_delete(removes)
@@ -221,11 +225,56 @@ class DeltaTableOfSink(LakeTable):
         merge = merge.when_not_matched_insert(values, predicate=f"NOT ({removes})")
         return merge.when_not_matched_by_source_update({flag: "true"}) if change.replace else merge
 
+    def _merging(self, change: LakeChange, rows: pa.RecordBatchReader, *more: str) -> TableMerger:
+        """Return a merge of rows `s` into the table `t`, matched by key and `more` conditions."""
+        same = (f"t.{_quoted(name)} = s.{_quoted(name)}" for name in change.layout.key)
+        return self._table.merge(
+            rows,
+            " AND ".join([*same, *more]) or "true",
+            source_alias="s",
+            target_alias="t",
+            merge_schema=True,
+            commit_properties=_properties(change),
+        )
+
+    def _commit(self, change: LakeChange, merge: TableMerger) -> None:
+        import pyarrow as pa
+
+        version = self._table.version()
+        with _named():
+            merge.execute()
+        if self._table.version() == version:  # no row changed, so there is no commit; the record needs one
+            self._write(change, pa.RecordBatchReader.from_batches(self.schema, []), "append")
+
     def _write(self, change: LakeChange, rows: pa.RecordBatchReader, mode: Any) -> None:
         from deltalake import write_deltalake
 
         with _named():
             write_deltalake(self._table, rows, mode=mode, schema_mode="merge", commit_properties=_properties(change))
+
+
+def _read(rows: Any) -> pa.RecordBatchReader:
+    """Return rows of the library as those of `pyarrow`."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_stream(rows)
+
+
+def _with_op(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    return pa.schema([pa.field(STAGE_OP, pa.string()), *schema])
+
+
+def _marked(rows: Iterator[pa.RecordBatch], op: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows with an operation before the columns of `schema`."""
+    import pyarrow as pa
+
+    from qbcd.sinks.lake.rows import padded
+
+    for piece in padded(rows, schema):
+        marks = pa.array([op] * piece.num_rows, pa.string())
+        yield pa.RecordBatch.from_arrays([marks, *piece.columns], schema=_with_op(schema))
 
 
 def _stream(schema: pa.Schema, rows: Iterator[pa.RecordBatch]) -> pa.RecordBatchReader:

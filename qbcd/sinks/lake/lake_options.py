@@ -7,13 +7,12 @@ from typing import Any, Literal
 from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
-from qbcd.config.fields import Filled, Interval, Switch, wrong
-from qbcd.config.storage import SinkPath
+from qbcd.config.fields import Filled, Interval, Names, Switch, wrong
+from qbcd.config.storage import StorePath
 from qbcd.sinks.table.options import AppliedOptions
 
 Hard = Literal["hard"]
-LakeMode = Literal["mirror", "log"]
-_SHARED = ("mode", "deletes", "envelope", "table", "unsupported", "partition_by")
+_SHARED = ("mode", "deletes", "envelope", "table", "columns_like", "unsupported", "partition_by")
 
 
 class LakeOptions(AppliedOptions):
@@ -23,8 +22,7 @@ class LakeOptions(AppliedOptions):
         partition_by: Columns by whose values a new table is parted.
     """
 
-    mode: LakeMode = "mirror"
-    partition_by: tuple[Filled, ...] = ()
+    partition_by: Names = Field(default_factory=list)
 
     @property
     @override
@@ -33,7 +31,7 @@ class LakeOptions(AppliedOptions):
 
 
 class DeltaOptions(LakeOptions):
-    """A Delta table per stream under `path`: a mirror, or a log.
+    """A Delta table per stream under `path`: a mirror, a history, or a log.
 
     Attributes:
         path: A local or mounted folder, or a URL such as ``s3://BUCKET/FOLDER``.
@@ -45,7 +43,7 @@ class DeltaOptions(LakeOptions):
     """
 
     type: Literal["delta"]
-    path: SinkPath
+    path: StorePath
     storage_options: dict[str, SecretStr] = Field(default_factory=dict)
     change_data_feed: Switch = False
     optimize: Interval | None = None
@@ -74,6 +72,7 @@ class IcebergOptions(LakeOptions):
         catalog: ``name`` of the catalog, and its properties, as the library `pyiceberg` names them; secrets as
             ``${env:NAME}`` or ``${file:/path}``.
         namespace: Namespace of the tables; it is created.
+        expire: Age of snapshots that are removed; without it all stay.
         deletes: Deleted rows of a mirror are removed.
     """
 
@@ -81,9 +80,10 @@ class IcebergOptions(LakeOptions):
     catalog: dict[str, SecretStr] = Field(min_length=1)
     namespace: Filled = "qbcd"
     deletes: Hard = "hard"
+    expire: Interval | None = None
 
     @property
     @override
     def options(self) -> dict[str, Any]:
         catalog = {name: value.get_secret_value() for name, value in self.catalog.items()}
-        return {**super().options, "catalog": catalog, "namespace": self.namespace}
+        return {**super().options, "catalog": catalog, "namespace": self.namespace, "expire": self.expire}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, QbcdError
 from qbcd.model import BatchHeader, PlannedBatch, ResentRows
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -45,6 +45,7 @@ class LakeSink(Sink):
     typed = has_policy = True
     takes_resends = True
     concurrent = True  # each stream has a table of its own
+    maintained = True
 
     def __init__(self, name: str, partition_by: Sequence[str] = (), **options: Any) -> None:
         super().__init__(name)
@@ -52,6 +53,7 @@ class LakeSink(Sink):
         self.limits = ValueLimits(old=self.options.mode == "log", policy=self.options.unsupported)
         self.shows_all_rows = self.options.mode != "log"
         self.starts_from = "replica" if self.shows_all_rows else "next"
+        self._written: dict[str, str] = {}  # names of tables by stream, of batches since the last maintenance
 
     @cached_property
     def format(self) -> LakeFormat:
@@ -61,6 +63,20 @@ class LakeSink(Sink):
     @abstractmethod
     def made_format(self) -> LakeFormat:
         """Return the format, at the place of the tables."""
+
+    def tidy(self, table: LakeTable) -> bool:
+        """Do what is due in a table that got batches; return True if anything was."""
+        return False
+
+    @override
+    def maintain(self, stream: str, delivered: tuple[int, int]) -> bool:
+        name = self._written.get(stream)
+        if name is None:
+            return False
+        table = self._attempt(self.format.find, name)
+        done = table is not None and bool(self._attempt(self.tidy, table))
+        del self._written[stream]
+        return done
 
     @override
     def check(self) -> None:
@@ -120,18 +136,17 @@ class LakeSink(Sink):
         change = self._change(batch, layout, table, found, failed)
         hooks.reach("mid_publish")
         try:
-            if self.options.mode == "log":
-                self._attempt(table.append, change)
-            else:
-                self._attempt(table.merge, replace(change, replace=judged == "replace"))
+            commit = {"log": table.append, "mirror": table.merge, "scd2": table.end_and_begin}[self.options.mode]
+            self._attempt(commit, replace(change, replace=judged == "replace"))
         except Exception as error:
             raise failed[0] if failed else error from error
+        self._written[header.stream] = self.options.table_of(header)
 
     def _change(
         self, batch: SinkBatch, layout: Layout, table: LakeTable, found: TableRecord | None, failed: list[Exception]
     ) -> LakeChange:
         """Return the batch for a commit; errors of its rows are noted in `failed`."""
-        from qbcd.sinks.lake.rows import refuse_empty, rows_of
+        from qbcd.sinks.lake.rows import refuse_empty, row_schema, rows_of
 
         header, columns = batch.header, self._columns(batch.header, layout)
         within = columns.within(table.schema)
@@ -153,7 +168,9 @@ class LakeSink(Sink):
             columns.after(table.schema, self.format.widens),
             within,
             rows,
-            soft=self.options.deletes == "soft",
+            row_schema(layout, within, self.options),
+            self.options,
+            header.size,
         )
 
     def _refuse_lost(self, header: BatchHeader) -> None:
@@ -228,7 +245,7 @@ class LakeSink(Sink):
             return call(*args)
         except LostRace as error:
             raise DeliveryError(
-                f"sink {self.name}: another process has committed to the table meanwhile ({error})",
+                f"sink {self.name}: another process has committed to the table meanwhile ({self.masked(str(error))})",
                 remedy="the batch stays pending, and the next poll looks again",
             ) from error
         except ImportError as error:
@@ -236,6 +253,11 @@ class LakeSink(Sink):
                 f"sink {self.name} needs a library that is not installed ({error.name})",
                 remedy=f"pip install 'qbcd[{self.format_name}]'",
             ) from error
+        except QbcdError:
+            raise
+        except Exception as error:
+            said = self.masked((str(error).strip() or type(error).__name__).splitlines()[0])
+            raise DeliveryError(f"sink {self.name}: {said}", remedy=self.format.remedy) from error
 
     @property
     def format_name(self) -> str:

@@ -16,7 +16,7 @@ from qbcd.sinks.lake.tables import LakeFormat
 from qbcd.sinks.table.flat_rows import flat_rows
 from qbcd.sinks.table.layout import STAGE_ONLY_REMOVE, STAGE_OP, Layout
 from qbcd.sinks.table.matching import OTHER_NAME
-from qbcd.sinks.table.options import TableOptions
+from qbcd.sinks.table.options import SOFT_DELETED, TableOptions
 
 REMOVED = pa.array(["d", STAGE_ONLY_REMOVE])  # operations after which a row is not there
 _INTEGERS = {pa.int16(): 5, pa.int32(): 10, pa.int64(): 19}  # with their most digits
@@ -114,15 +114,15 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def row_schema(layout: Layout, columns: pa.Schema, is_log: bool) -> pa.Schema:
+def row_schema(layout: Layout, columns: pa.Schema, options: TableOptions) -> pa.Schema:
     """Return the schema of rows.
 
-    Those of a mirror have the operation, the columns, and the flag of deleted rows if it has one.
+    Those of a mirror or history have the operation, the stream's columns, and the flag of soft deletes.
     """
-    if is_log:
+    if options.mode == "log":
         return pa.schema([columns.field(name) for name, _ in layout.staged])
     names = [name for name, _ in layout.staged[1:]]
-    flag = [one.name for one in layout.columns if one.name not in names]
+    flag = [SOFT_DELETED] if options.deletes == "soft" else []
     return pa.schema([pa.field(STAGE_OP, pa.string()), *(columns.field(name) for name in (*names, *flag))])
 
 
@@ -131,7 +131,7 @@ def rows_of(batch: SinkBatch, layout: Layout, options: TableOptions, columns: pa
 
     Rows that only remove an old spelling of a key are last. There are none whose key another row of the batch has.
     """
-    schema, found, removing = row_schema(layout, columns, options.mode == "log"), 0, []
+    schema, found, removing = row_schema(layout, columns, options), 0, []
     for piece in flat_rows(iter(batch.arrow()), layout, options, batch.header):
         found += piece.events
         flag = [pc.is_in(piece.arrays[0], REMOVED)] if options.deletes == "soft" else []
@@ -167,6 +167,15 @@ def without_removed(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for piece in rows:
         kept = piece.filter(pc.invert(pc.is_in(piece.column(0), REMOVED)))
         yield pa.RecordBatch.from_arrays(kept.columns[1:], schema=kept.schema.remove(0))
+
+
+def padded(rows: Iterator[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield rows with the columns of `schema`; what they lack is NULL."""
+    for piece in rows:
+        names, count = piece.schema.names, piece.num_rows
+        columns = [piece.column(one.name) if one.name in names else pa.nulls(count, one.type) for one in schema]
+        arrays = [column.cast(one.type) for column, one in zip(columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def refuse_empty(rows: Iterator[pa.RecordBatch], names: Sequence[str], header: BatchHeader) -> Iterator[pa.RecordBatch]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from qbcd.sinks.table.layout import Layout
+from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord
 
 if TYPE_CHECKING:
@@ -25,9 +26,11 @@ class LakeChange:
         schema: Columns of the table after the commit, in its order.
         columns: Those of them that the stream has, with the type in which the rows have them.
         rows: Returns the rows in pieces; it may be called several times. Those of a log have all columns of `schema`;
-            those of a mirror have `columns`, and before them the operation.
-        replace: The rows of a mirror are all that the table has after the commit.
-        soft: A mirror keeps deleted rows, with a flag.
+            those of a mirror have `columns`, and before them the operation; those of a history lack its own columns.
+        staged: The columns of `rows`.
+        options: Mode, and what belongs to it.
+        size: Events of the batch.
+        replace: The rows of a mirror, or the current ones of a history, are all that the table has after the commit.
     """
 
     owner: TableOwner
@@ -36,8 +39,10 @@ class LakeChange:
     schema: pa.Schema
     columns: pa.Schema
     rows: Callable[[], Iterator[pa.RecordBatch]]
+    staged: pa.Schema
+    options: TableOptions
+    size: int
     replace: bool = False
-    soft: bool = False
 
     @property
     def facts(self) -> dict[str, str]:
@@ -80,6 +85,10 @@ class LakeTable(ABC):
     def merge(self, change: LakeChange) -> None:
         """Apply the rows to a mirror, and set the record, in one commit."""
 
+    @abstractmethod
+    def end_and_begin(self, change: LakeChange) -> None:
+        """End versions of a history, begin others, and set the record, in one commit."""
+
     def unfit(self) -> str:
         """Return why the table cannot be that of a sink, after "the table"; usually empty."""
         return ""
@@ -90,12 +99,14 @@ class LakeFormat(ABC):
 
     Attributes:
         product: Its name, for messages.
+        remedy: The way to a place that can be reached.
         identity: A text that is equal for equal places.
         widens: The types that a column can get, by its own.
         empty_is_null: Readers find NULL for an empty text in a column that parts the table.
     """
 
     product: ClassVar[str]
+    remedy: ClassVar[str]
     widens: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     empty_is_null: ClassVar[bool] = False
     identity: str

@@ -39,6 +39,7 @@ class AppliedOptions(BuiltOptions):
         deletes: Deleted rows of a mirror: ``hard`` removes them, ``soft`` keeps and marks them.
         envelope: Columns of a log.
         table: Name of the table, with ``{stream}``, ``{schema}``, ``{table}`` and ``{source}`` of the stream.
+        columns_like: Names of the columns that ``scd2`` adds.
         unsupported: Values that the target cannot hold: stop before they are committed, write NULL, or write them into
             columns for texts.
     """
@@ -47,6 +48,7 @@ class AppliedOptions(BuiltOptions):
     deletes: Deletes = "hard"
     envelope: Envelope = "qbcd"
     table: Filled = DEFAULT_TARGET_TABLE
+    columns_like: ColumnsLike = "qbcd"
     unsupported: Policy = "refuse"
 
     @model_validator(mode="after")
@@ -57,6 +59,8 @@ class AppliedOptions(BuiltOptions):
             raise wrong("`deletes` is for mode mirror", "remove it", at="deletes")
         if self.envelope != "qbcd" and self.mode != "log":
             raise wrong("`envelope` is for mode log", "remove it, or write mode: log", at="envelope")
+        if self.columns_like != "qbcd" and self.mode != "scd2":
+            raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
         if self.initial == "next" and self.mode != "log":
             what = f"a sink of mode {self.mode} shows all rows, and would lack those of today"
             raise wrong(what, "remove `initial`: the sink is then filled from the replica", at="initial")
@@ -85,14 +89,12 @@ class DatabaseOptions(AppliedOptions, Login):
 
     Attributes:
         target_schema: Schema of the target tables, which must exist.
-        columns_like: Names of the columns that ``scd2`` adds.
         statement_timeout: Time limit of qbcd's statements in the target, whole seconds; 0 for none.
         socket_timeout: Longest wait for the target's answer; by default a little longer than `statement_timeout`.
     """
 
     type: Literal["database"]
     target_schema: Filled | None = Field(default=None, alias="schema")
-    columns_like: ColumnsLike = "qbcd"
     statement_timeout: Limit = timedelta(hours=1)
     socket_timeout: Wait | None = None
     _file: str = PrivateAttr(default="")
@@ -112,8 +114,6 @@ class DatabaseOptions(AppliedOptions, Login):
                     raise wrong(f"`{limit}` is for a server, and this is a file", "remove it", at=limit)
         if name == "sqlite" and self.target_schema is not None:
             raise wrong("SQLite has no schemas", "remove it", at="schema")
-        if self.columns_like != "qbcd" and self.mode != "scd2":
-            raise wrong("`columns_like` is for mode scd2", "remove it", at="columns_like")
         return self
 
     @override

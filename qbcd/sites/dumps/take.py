@@ -241,9 +241,8 @@ def _both_sides(dump: StagedDump, known: StoredRange) -> tuple[ParquetSide, Parq
     [replica] = [FileSet.of_segment(one) for one in segments if one.segment_id == known.segment]
     poll.context.files.prove_parts(replica, whole=True)
     width, keys = len(poll.plan.captured), len(poll.plan.key)
-    root = poll.context.files.root
     old, new = (
-        ParquetSide([root / part.part_id / file.name for file in part.files], width, keys, name)
+        ParquetSide(poll.context.files.paths(part), width, keys, name)
         for part, name in ((replica, "the replica"), (dump.files, poll.dump.name))
     )
     old.convert(new.schema, dump.fitted.padding)

@@ -1,7 +1,9 @@
 """Prepare and poll a project by an older version of qbcd, in that version's environment.
 
-The one argument is a JSON file: `environment` (the folder that qbcd must come from), `project` (its qbcd.yaml) and
-`constants` of that version's modules. Commands arrive on stdin, one JSON line each; each gets one JSON line on stdout.
+The one argument is a JSON file: `environment` (the folder that qbcd must come from), `project` (its qbcd.yaml),
+`constants` of that version's modules, and its module `hooks`.
+
+Commands arrive on stdin, one JSON line each; each gets one JSON line on stdout.
 """
 
 from __future__ import annotations
@@ -30,18 +32,18 @@ def main() -> None:
         setattr(importlib.import_module(module), constant, value)
     with qbcd.open(spec["project"]) as project:
         for line in sys.stdin:
-            answer = obey(project, json.loads(line))
+            answer = obey(project, json.loads(line), spec["hooks"])
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
 
 
-def obey(project: Any, command: dict[str, Any]) -> dict[str, Any]:
+def obey(project: Any, command: dict[str, Any], hooks: str) -> dict[str, Any]:
     """Prepare or poll the named streams once; return their errors and failures of sinks."""
     if command["do"] == "prepare":
         reports = {name: project.stream(name).prepare() for name in command["streams"]}
         return {"errors": {}, "failures": {n: failures_of(r) for n, r in reports.items() if r.failures}}
     if command["kill_at"]:
-        die_at(*command["kill_at"])
+        die_at(hooks, *command["kill_at"])
     outcomes = project.run(command["streams"], once=True).outcomes
     return {
         "errors": {o.stream: str(o.error) for o in outcomes if o.error},
@@ -54,10 +56,8 @@ def failures_of(report: Any) -> dict[str, str]:
     return {sink: str(error) for sink, error in report.failures.items()}
 
 
-def die_at(point: str, nth: int) -> None:
+def die_at(hooks: str, point: str, nth: int) -> None:
     """Kill this process when it reaches `point` for the nth time."""
-    from qbcd.common import hooks
-
     visits = 0
 
     def die() -> None:
@@ -66,7 +66,7 @@ def die_at(point: str, nth: int) -> None:
         if visits == nth:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    hooks.register(point, die)
+    importlib.import_module(hooks).register(point, die)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""The environment of version 0.1, made once per run."""
+"""The environment of each earlier version, made once per run."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.campaign.upgrade.old import OldVersion
+from tests.campaign.upgrade.old import RELEASES, OldVersion
 
 
-@pytest.fixture(scope="session")
-def old(tmp_path_factory: pytest.TempPathFactory) -> OldVersion:
-    """Version 0.1 in an environment of its own."""
-    return OldVersion.installed(tmp_path_factory.mktemp("version-0.1"))
+@pytest.fixture(scope="session", params=RELEASES)
+def old(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OldVersion:
+    """An earlier version in an environment of its own."""
+    return OldVersion.installed(tmp_path_factory.mktemp(f"version-{request.param}"), RELEASES[request.param])

@@ -1,4 +1,4 @@
-"""Version 0.1 of qbcd in an environment of its own, and its process."""
+"""Earlier versions of qbcd in environments of their own, and their processes."""
 
 from __future__ import annotations
 
@@ -19,55 +19,94 @@ from typing import Any
 
 import pytest
 
-# The last commit of version 0.1.0. Every later version must continue with the state that it left.
-COMMIT = "e72e4d7e31c418400e28b071f2ba96d458bd74b5"
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("child.py")
 PATIENCE = 600.0  # seconds for one command on a busy machine
 
-# Names of 0.1. With these values small tables get layers, compacted segments, leaves and recent rows.
-CONSTANTS: Mapping[str, float] = {
-    "qbcd.sites.upkeep.TAKEN_SEGMENTS": 0,
-    "qbcd.sites.upkeep.COMPACT_BATCHES": 2,
-    "qbcd.sites.leaves.LEAST_ROWS": 0,
-    "qbcd.sites.leaves.LEAST_SHARE": 0,
-    "qbcd.sites.leaves.LEAST_IN_LEAF": 0,
-    "qbcd.sites.leaves.MOST_SHARE": 1,
-    "qbcd.traces.DEAREST": 100,
-    "qbcd.traces.USELESS": 100,
-    "qbcd.sites.recent.LEAST_ROWS": 0,
-    "qbcd.sites.recent.MOST_SHARE": 1.0,
+
+@dataclass(frozen=True)
+class Release:
+    """A commit whose state every later version must continue.
+
+    Attributes:
+        constants: Values with which small tables get layers, compacted segments, leaves and recent rows; by their names
+            in that version.
+        hooks: The module of its hook points.
+    """
+
+    commit: str
+    constants: Mapping[str, float]
+    hooks: str = "qbcd.hooks"
+
+
+RELEASES: Mapping[str, Release] = {
+    "0.1": Release(  # the last commit of version 0.1.0
+        "e72e4d7e31c418400e28b071f2ba96d458bd74b5",
+        {
+            "qbcd.sites.upkeep.TAKEN_SEGMENTS": 0,
+            "qbcd.sites.upkeep.COMPACT_BATCHES": 2,
+            "qbcd.sites.leaves.LEAST_ROWS": 0,
+            "qbcd.sites.leaves.LEAST_SHARE": 0,
+            "qbcd.sites.leaves.LEAST_IN_LEAF": 0,
+            "qbcd.sites.leaves.MOST_SHARE": 1,
+            "qbcd.traces.DEAREST": 100,
+            "qbcd.traces.USELESS": 100,
+            "qbcd.sites.recent.LEAST_ROWS": 0,
+            "qbcd.sites.recent.MOST_SHARE": 1.0,
+        },
+    ),
+    "7ad68381": Release(  # polls by DuckDB, table sinks, dumps; before JDBC, enrichment and sets
+        "7ad68381",
+        {
+            "qbcd.sites.lake.compaction.TAKEN_SEGMENTS": 0,
+            "qbcd.sites.lake.compaction.COMPACT_BATCHES": 2,
+            "qbcd.sites.lake.fetch.leaf_checksums.LEAST_ROWS": 0,
+            "qbcd.sites.lake.fetch.leaf_checksums.LEAST_SHARE": 0,
+            "qbcd.sites.lake.fetch.leaf_checksums.LEAST_IN_LEAF": 0,
+            "qbcd.sites.lake.fetch.leaf_checksums.MOST_SHARE": 1,
+            "qbcd.ranges.key_recovery.DEAREST": 100,
+            "qbcd.ranges.key_recovery.USELESS": 100,
+            "qbcd.sites.lake.fetch.recent_writes.LEAST_ROWS": 0,
+            "qbcd.sites.lake.fetch.recent_writes.MOST_SHARE": 1.0,
+        },
+    ),
 }
 
 
 @dataclass(frozen=True)
 class OldVersion:
-    """An environment that has version 0.1 installed.
+    """An environment that has an earlier version installed.
 
     Attributes:
         folder: Its root.
     """
 
     folder: Path
+    release: Release
 
     @classmethod
-    def installed(cls, folder: Path) -> OldVersion:
+    def installed(cls, folder: Path, release: Release) -> OldVersion:
         """Install the version into `folder`, with this process's versions of its dependencies."""
         source, environment = folder / "source", folder / "environment"
-        with tarfile.open(fileobj=BytesIO(_archive())) as archive:
+        with tarfile.open(fileobj=BytesIO(_archive(release.commit))) as archive:
             archive.extractall(source)
         pins = folder / "pins.txt"
         pins.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "qbcd"), "utf-8")
         _run(sys.executable, "-m", "venv", environment)
         pip = (environment / "bin" / "python", "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
         _run(*pip, "--constraint", pins, source)
-        return cls(environment)
+        return cls(environment, release)
 
     @contextmanager
-    def process(self, folder: Path, constants: Mapping[str, float] = CONSTANTS) -> Iterator[OldProcess]:
+    def process(self, folder: Path) -> Iterator[OldProcess]:
         """Start a process of the version on the project in `folder`; it ends with the block."""
         spec = folder / "old.json"
-        content = {"environment": str(self.folder), "project": str(folder / "qbcd.yaml"), "constants": dict(constants)}
+        content = {
+            "environment": str(self.folder),
+            "project": str(folder / "qbcd.yaml"),
+            "constants": dict(self.release.constants),
+            "hooks": self.release.hooks,
+        }
         spec.write_text(json.dumps(content), "utf-8")
         with (folder / "old.log").open("ab") as log:
             child = subprocess.Popen(
@@ -119,7 +158,7 @@ class OldProcess:
         assert self.child.stdout is not None
         ready, _, _ = select.select([self.child.stdout], [], [], PATIENCE)
         line = self.child.stdout.readline() if ready else ""
-        assert line, f"version 0.1 gave no answer to {command}: {self._printed()}"
+        assert line, f"the old version gave no answer to {command}: {self._printed()}"
         answer = json.loads(line)
         assert answer["errors"] == {}
         failures: dict[str, Any] = answer["failures"]
@@ -134,18 +173,17 @@ class OldProcess:
         return self.log.read_text("utf-8", "replace")[-3000:]
 
 
-def _archive() -> bytes:
-    """Return the files of version 0.1 as a tar archive.
+def _archive(commit: str) -> bytes:
+    """Return the files of a commit as a tar archive.
 
     Skip the test without a git history; fail if it is cut short.
     """
     if not (ROOT / ".git").exists():
-        pytest.skip(f"{ROOT} has no git history to take version 0.1 (commit {COMMIT[:7]}) from")
-    got = subprocess.run(["git", "-C", ROOT, "archive", "--format=tar", COMMIT], capture_output=True, check=False)
+        pytest.skip(f"{ROOT} has no git history to take commit {commit[:8]} from")
+    got = subprocess.run(["git", "-C", ROOT, "archive", "--format=tar", commit], capture_output=True, check=False)
     if got.returncode:
         pytest.fail(
-            f"the git history has no commit {COMMIT[:7]}, version 0.1: {got.stderr.decode().strip()}. "
-            "fix: git fetch --unshallow"
+            f"the git history has no commit {commit[:8]}: {got.stderr.decode().strip()}. fix: git fetch --unshallow"
         )
     return got.stdout
 

@@ -1,8 +1,8 @@
-"""A project of version 0.1 continues under this version.
+"""A project of an earlier version continues under this version.
 
-Right events, no loss, no new baseline. Version 0.1 prepares and polls all streams in a process of its own. It is killed
-in the middle of two polls, and one sink takes none of its batches. Then this version polls the same project on the same
-server.
+Right events, no loss, no new baseline. The earlier version prepares and polls all streams in a process of its own. That
+is killed in two polls, and one sink takes none of its batches. Then this version polls the same project on
+the same server.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_this_version_goes_on(
             assert project.stream(name).verify() == [], name
         assert all(s.prepared and not s.error and not s.failures for s in project.status())
     scene.is_whole(then)
-    assert scene.files().items() >= delivered.items(), "a file that version 0.1 delivered was changed"
+    assert scene.files().items() >= delivered.items(), "a file that the old version delivered was changed"
 
 
 class Scene:
@@ -79,7 +79,7 @@ class Scene:
         (folder / "out").mkdir()
         (folder / "out" / "late").touch()  # a file where the sink wants a folder
 
-    # -- version 0.1 -------------------------------------------------------------------------------------------------
+    # -- the old version ---------------------------------------------------------------------------------------------
     def polled_by(self, old: OldVersion) -> None:
         """Prepare, poll, die twice, then change rows that no poll has seen."""
         time.sleep(PAST_THE_MARGIN)
@@ -103,7 +103,7 @@ class Scene:
         return {name: stored(self.place, self.folder, stream) for name, stream in self.streams.items()}
 
     def has_what_is_promised(self, then: Mapping[str, Stored]) -> None:
-        """Prove that version 0.1 has left every kind of state that this version must read."""
+        """Prove that the old version has left every kind of state that this version must read."""
         for name in LAYERED:
             kinds = Counter(segment.partition("-")[0] for segment, _ in then[name].segments)
             assert kinds["segment"] >= 1, f"{name}: nothing was compacted: {then[name].segments}"

@@ -97,8 +97,9 @@ def test_refusals_of_this_database_only(place: Place, workspace: Path) -> None:
         place.grant("SELECT", "a", role)
         place.grant("SELECT", "hidden", role)
         place.sql(f"GRANT USAGE ON SCHEMA {place.schema} TO {role}")
+        joined = "SELECT a.id, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id"
         for query, kind, why in (
-            ("SELECT a.id, b.name FROM {a} AS a LEFT JOIN {b} AS b ON b.id = a.b_id", MissingPrivilege, "for table b"),
+            (joined, MissingPrivilege, "SELECT from public.b"),
             ("SELECT a.id FROM {a} AS a JOIN public.hidden AS h ON h.id = a.id", Refused, "row-level security"),
         ):
             data = stream(place, query)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import random
 import signal
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,18 @@ from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import ResentRows, Travel
 from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of
-from tests.support.table_batches import FORMS, KEY, MadeBatch, State, batch_of, event, planned
+from tests.support.table_batches import EPOCH, FORMS, KEY, MadeBatch, State, batch_of, event, planned
 
 ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
-BATCHES = 15
+ENVELOPES = ["debezium", "changes"]
+BATCHES, KILLS = 60, 50
+IMPORTED = [
+    "duckdb",
+    "pyiceberg.catalog.sql",
+    "pyiceberg.io.pyarrow",
+    "qbcd.sinks.lake.iceberg",
+    "qbcd.sinks.lake.versions",
+]
 
 
 @pytest.fixture(params=["delta", ICEBERG])
@@ -63,28 +73,74 @@ def test_a_mirror_equals_the_source_after_each_batch(lake: Lake, count: int) -> 
     assert lake.commits() == list(range(1, count + 1))
 
 
-def test_a_log_has_every_event_once(lake: Lake) -> None:
-    sink, expected = lake.sink(mode="log"), []
-    for batch, _ in drawn(8):
+@pytest.mark.parametrize("count", [8, pytest.param(200, marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("envelope", ["qbcd", *(pytest.param(e, marks=pytest.mark.campaign) for e in ENVELOPES)])
+def test_a_log_has_every_event_once(lake: Lake, count: int, envelope: str) -> None:
+    sink, expected = lake.sink(mode="log", envelope=envelope), []
+    for batch, _ in drawn(count):
         sink.write(batch)
         sink.write(batch)
         expected += [(one["event_id"], one["op"], (one["after"] or one["before"])["id"]) for one in batch.made]
-    found = [(row["qbcd_event_id"], row["qbcd_op"], row["id"]) for row in lake.rows()]
+    found: list[Any]
+    rows = lake.rows_by_duckdb()
+    if envelope == "changes":
+        kinds = {"update_postimage": "u", "delete": "d"}
+        numbers = {row["_commit_version"] for row in rows}
+        found = [(row["_change_type"], row["id"]) for row in rows if row["_change_type"] != "update_preimage"]
+        assert numbers == set(range(1, count + 1))
+        assert sorted((kinds.get(kind, "c"), key) for kind, key in found) == sorted(
+            ("c" if op == "r" else op, key) for _, op, key in expected
+        )
+        return
+    if envelope == "debezium":
+        found = [(row["event_id"], row["op"], json.loads(row["after"] or row["before"])["id"]) for row in rows]
+    else:
+        found = [(row["qbcd_event_id"], row["qbcd_op"], row["id"]) for row in rows]
     assert sorted(found) == sorted(expected)
 
 
-def test_a_mirror_with_soft_deletes_keeps_the_last_values(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [12, pytest.param(200, marks=pytest.mark.campaign)])
+def test_a_mirror_with_soft_deletes_keeps_the_last_values(tmp_path: Path, count: int) -> None:
     lake = lake_of("delta", tmp_path)
     sink, last = lake.sink(deletes="soft"), State()
-    for batch, rows in drawn(12):
+    for batch, rows in drawn(count):
         sink.write(batch)
         last |= rows
-    found = lake.rows()
+    found = lake.rows_by_duckdb()
     assert keyed(found) == last
     assert {tuple(row[name] for name in KEY) for row in found if not row["is_deleted"]} == rows.keys()
     back = resent(batch, list(rows.values())[1:])
     sink.write(back)
     assert sum(not row["is_deleted"] for row in lake.rows()) == len(rows) - 1
+
+
+@pytest.mark.parametrize("count", [5, pytest.param(200, marks=pytest.mark.campaign)])
+def test_a_history_shows_every_earlier_batch(lake: Lake, count: int) -> None:
+    """As of each batch, by DuckDB over the files; then a resend, which ends what it lacks and keeps equal versions."""
+    sink, seen = lake.sink(mode="scd2"), []
+    for batch, rows in drawn(count, seed=count):
+        sink.write(batch)
+        sink.write(batch)
+        seen.append((batch.header.ts_ms, rows))
+        if count < 20 or batch.header.seq % 20 == 0:
+            found = lake.rows_by_duckdb()
+            for moment, then in seen:
+                assert keyed(as_of(found, moment)) == then, (batch.header.number, moment)
+    versions = len(lake.rows())
+    fewer = list(rows.values())[2:]
+    again = resent(batch, fewer)
+    sink.write(again)
+    sink.write(again)
+    found = lake.rows()
+    assert len(found) == versions
+    assert keyed([row for row in found if row["valid_to"] is None]) == {tuple(r[n] for n in KEY): r for r in fewer}
+    assert lake.commits() == [*range(1, count + 1), *([count] if lake.kind == "delta" else [])]
+
+
+def as_of(rows: list[Any], ts_ms: int) -> list[Any]:
+    """Return the versions at an instant."""
+    moment = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(milliseconds=ts_ms)
+    return [row for row in rows if row["valid_from"] <= moment and not (row["valid_to"] and row["valid_to"] <= moment)]
 
 
 def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
@@ -142,12 +198,14 @@ def _killed() -> None:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("mode", ["mirror", "log"])
+@pytest.mark.parametrize("mode", ["mirror", "log", "scd2"])
 def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str) -> None:
     """The writer after a killed one delivers the last batch again, as a poll does after a crash."""
     history, chance, kills, runs = list(lake_batches(9, BATCHES)), random.Random(1), 0, 0
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches"])
+    context.set_forkserver_preload(
+        ["qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches", *IMPORTED]
+    )
     done = 0
     while done < BATCHES:
         runs += 1
@@ -164,12 +222,19 @@ def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str)
         commits = each.commits() if each.exists() else []
         assert commits == list(range(1, len(commits) + 1))
         done = len(commits)
-        if mode == "mirror" and done:
-            assert keyed(each.rows()) == history[done - 1][1]
-    assert kills >= 8
+        if mode != "log" and done and runs % 5 == 0:
+            assert keyed(current(each.rows())) == history[done - 1][1]
+    assert kills >= KILLS
     if mode == "log":
         events = [f"{batch.header.seq}:{n}" for batch, _ in history for n in range(len(batch.made))]
         assert sorted(row["qbcd_event_id"].split(":", 2)[2] for row in each.rows()) == sorted(events)
+    else:
+        assert keyed(current(each.rows())) == history[-1][1]
+
+
+def current(rows: list[Any]) -> list[Any]:
+    """Return the rows of a mirror, or the versions without an end."""
+    return [row for row in rows if row.get("valid_to") is None]
 
 
 def test_numbers_that_are_not_next_are_refused(lake: Lake) -> None:
@@ -234,6 +299,61 @@ def test_keys_that_exchange_their_spelling(lake: Lake) -> None:
     assert sorted((row["id"], row["v"]) for row in lake.rows()) == [("ADA", 8), ("Bob", 9), ("Cy", 3)]
 
 
+@pytest.mark.campaign
+def test_snapshots_expire_and_metadata_stay_few(tmp_path: Path) -> None:
+    lake = lake_of("iceberg", tmp_path)
+    sink = lake.sink(expire=timedelta(milliseconds=1))
+    for batch, rows in drawn(12):
+        sink.write(batch)
+        assert sink.maintain("orders", (0, 0)) == (batch.header.seq > 1)
+        assert not sink.maintain("orders", (0, 0)), "without a batch there is nothing to do"
+        assert keyed(lake.rows()) == keyed(lake.rows_by_duckdb()) == rows
+        assert len(lake._table("public_orders").snapshots()) <= 2
+    assert lake.record() == (batch.header.epoch, 12)
+    kept = lake.sink(expire=timedelta(hours=1), table="kept")
+    for batch, _ in drawn(3):
+        kept.write(batch)
+        assert not kept.maintain("orders", (0, 0))
+
+
+@pytest.mark.campaign
+def test_compactions_and_vacuum_leave_the_rows(tmp_path: Path) -> None:
+    lake = lake_of("delta", tmp_path)
+    sink = lake.sink(optimize=timedelta(milliseconds=1), vacuum=timedelta(0), mode="log")
+    events = 0
+    for batch, _ in drawn(12):
+        sink.write(batch)
+        events += len(batch.made)
+        if batch.header.seq % 4 == 0:
+            assert sink.maintain("orders", (0, 0))
+            assert not sink.maintain("orders", (0, 0))
+            assert len(lake.files("public_orders")) == 1
+            assert len(list((lake.folder / "public_orders").glob("*.parquet"))) == 1
+        assert len({row["qbcd_event_id"] for row in lake.rows_by_duckdb()}) == len(lake.rows()) == events
+    assert lake.commits() == list(range(1, 13))
+    rare = lake.sink(optimize=timedelta(hours=1), table="rare")
+    for batch, _ in drawn(3):
+        rare.write(batch)
+        assert not rare.maintain("orders", (0, 0))
+
+
+@pytest.mark.campaign
+def test_the_change_data_feed_has_the_changes(tmp_path: Path) -> None:
+    """Read by the library: the feed of each version is what the batch changed in the mirror."""
+    lake = lake_of("delta", tmp_path)
+    sink, before = lake.sink(change_data_feed=True), State()
+    for batch, rows in drawn(10):
+        sink.write(batch)
+        table = lake._table("public_orders")
+        feed = pa.table(table.load_cdf(starting_version=table.version(), ending_version=table.version())).to_pylist()
+        new = [row for row in feed if row["_change_type"] in ("insert", "update_postimage")]
+        old = [row for row in feed if row["_change_type"] in ("delete", "update_preimage")]
+        if batch.header.seq > 1:
+            assert keyed(old) == {key: row for key, row in before.items() if rows.get(key) != row}
+        assert keyed(new) == {key: row for key, row in rows.items() if before.get(key) != row}
+        before = rows
+
+
 # -- columns, tables of others -----------------------------------------------------------------------------------------
 def test_a_new_column_comes_with_the_batch_that_has_it(lake: Lake) -> None:
     for options in ({}, {"mode": "log", "table": "log"}):
@@ -250,6 +370,94 @@ def test_a_new_column_comes_with_the_batch_that_has_it(lake: Lake) -> None:
         found = {row["more"] for row in lake.rows(options.get("table", "public_orders"))}
         assert {7, 8} & found
         assert lake.commits(options.get("table", "public_orders")) == [1, 2, 3]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("options", [{}, {"mode": "scd2"}, {"mode": "log"}], ids=["mirror", "scd2", "log"])
+def test_a_wider_type_enters_with_its_batch_or_is_refused(lake: Lake, options: dict[str, Any]) -> None:
+    sink, narrow = lake.sink(**options), (("id", Travel("int64")), ("n", Travel("int32")), ("r", Travel("float32")))
+    wide = (("id", Travel("int64")), ("n", Travel("int64")), ("r", Travel("float64")))
+    made = batch_of([], 1)
+
+    def batch(seq: int, columns: Any, *rows: tuple[Any, ...]) -> MadeBatch:
+        events = [
+            {"op": "c", "key": {"id": row[0]}, "before": None, "after": dict(zip(("id", "n", "r"), row, strict=True))}
+            | {"event_id": f"{seq}:{n}", "ts_ms": 1}
+            for n, row in enumerate(rows)
+        ]
+        facts: dict[str, Any] = {
+            "seq": seq,
+            "fingerprint": f"f{seq}",
+            "counts": {"c": len(rows)},
+            "ts_ms": EPOCH * 1000 + seq,
+        }
+        return MadeBatch(replace(made.header, key=("id",), columns=columns, **facts), events)
+
+    sink.write(batch(1, narrow, (1, 7, 0.5), (2, None, None)))
+    second = batch(2, wide, (3, 2**40, 0.1))
+    if lake.kind == "delta":
+        assert "column n is int32" in sink.problems(replace(planned({}, ("id",)), columns=wide))[0].what
+        with pytest.raises(DeliveryError, match="column n is int32, and the batches have int64"):
+            sink.write(second)
+        return
+    assert sink.problems(replace(planned({}, ("id",)), columns=wide)) == []
+    sink.write(second)
+    sink.write(batch(3, wide, (4, 2**41, 0.2)))
+    assert sorted((row["id"], row["n"], row["r"]) for row in lake.rows()) == [
+        (1, 7, 0.5),
+        (2, None, None),
+        (3, 2**40, 0.1),
+        (4, 2**41, 0.2),
+    ]
+    assert lake.commits() == [1, 2, 3]
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("mode", ["mirror", "scd2"])
+def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Columns of others keep their values, but in the rows that a mirror replaces."""
+    from qbcd.sinks.lake import iceberg
+
+    lake = lake_of("iceberg", tmp_path)
+    monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 0)
+    monkeypatch.setattr(iceberg, "LARGE", 10**6)
+    monkeypatch.setattr(iceberg, "_conditions", None)
+    sink, seen = lake.sink(mode=mode), []
+    for batch, rows in drawn(25, seed=4):
+        sink.write(batch)
+        seen.append((batch.header.ts_ms, rows))
+        assert keyed(current(lake.rows())) == keyed(current(lake.rows_by_duckdb())) == rows
+        if batch.header.seq == 12:
+            with lake._table("public_orders").update_schema() as update:
+                update.union_by_name(pa.schema([("mine", pa.int64())]))
+    for moment, then in seen if mode == "scd2" else []:
+        assert keyed(as_of(lake.rows(), moment)) == then
+    assert lake.commits() == list(range(1, 26))
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("mode", ["mirror", "scd2"])
+def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each expression names at most some keys."""
+    from qbcd.sinks.lake import iceberg
+
+    lake, sizes = lake_of("iceberg", tmp_path), []
+    plain = iceberg._any_of
+
+    def counted(keys: Any, names: Any) -> Any:
+        sizes.append(len(keys))
+        return plain(keys, names)
+
+    monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 2)
+    monkeypatch.setattr(iceberg, "LARGE", 0)
+    monkeypatch.setattr(iceberg, "_any_of", counted)
+    sink = lake.sink(mode=mode)
+    for batch, rows in drawn(25, seed=3):
+        sink.write(batch)
+        assert keyed(current(lake.rows())) == rows
+    assert max(sizes) == 2
+    assert len(sizes) > 30
+    assert lake.commits() == list(range(1, 26))
 
 
 def test_tables_of_others_are_right_or_refused(lake: Lake) -> None:

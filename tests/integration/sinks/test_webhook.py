@@ -45,6 +45,19 @@ def made_events(made: list[FileBatch]) -> list[Any]:
     return [json.loads(line) for batch in made for piece in batch.json_lines() for line in piece]
 
 
+class Noted:
+    """A progress in memory."""
+
+    def __init__(self) -> None:
+        self._last = ("", 0)
+
+    def events(self, fingerprint: str) -> int:
+        return self._last[1] if self._last[0] == fingerprint else 0
+
+    def note(self, fingerprint: str, events: int) -> None:
+        self._last = (fingerprint, events)
+
+
 def stop_once(point: str) -> None:
     def stop() -> None:
         hooks.register(point, None)
@@ -117,8 +130,9 @@ def test_the_signature_is_that_of_standard_webhooks(hook: Receiver, monkeypatch:
 
 @pytest.mark.parametrize("answer", [500, 503, 429, 409, 408, "hang", "drop"])
 def test_a_server_that_fails_gets_the_rest_of_the_batch_later(answer: Any, hook: Receiver) -> None:
-    """Parts that were accepted are not sent again by the same process; a lost answer is, with the same key."""
+    """Parts that were accepted are not sent again; a lost answer is, with the same key."""
     made = batches(1)
+    made[0].progress = Noted()
     sink = sink_to(hook, max_events=1)
     hook.answers = [200, answer]
     with pytest.raises(SinkSilent, match="sink hook: "):
@@ -129,13 +143,27 @@ def test_a_server_that_fails_gets_the_rest_of_the_batch_later(answer: Any, hook:
     assert hook.got[1].body == hook.got[2].body
 
 
-def test_a_new_process_repeats_the_batch_with_the_same_keys(hook: Receiver) -> None:
+@pytest.mark.parametrize(("noted", "keys"), [(True, ["0-1", "2-3"]), (False, ["0-1", "0-1", "2-3"])])
+def test_a_new_process_goes_on_where_the_batch_stopped(noted: bool, keys: list[str], hook: Receiver) -> None:
+    """Without a note, whose write the process did not survive, it repeats the request with the same key."""
     made = batches(1)
+    made[0].progress = Noted() if noted else None
     stop_once("mid_publish")
     with pytest.raises(KeyboardInterrupt):
         sink_to(hook, max_events=2).write(made[0])
     sink_to(hook, max_events=2).write(made[0])
-    assert [one.key.rpartition(":")[2] for one in hook.got] == ["0-1", "0-1", "2-3"]
+    assert [one.key.rpartition(":")[2] for one in hook.got] == keys
+    assert hook.events() == made_events(made)
+
+
+def test_other_limits_of_a_new_process_repeat_no_event(hook: Receiver) -> None:
+    made = batches(1)
+    made[0].progress = Noted()
+    stop_once("mid_publish")
+    with pytest.raises(KeyboardInterrupt):
+        sink_to(hook, max_events=1).write(made[0])
+    sink_to(hook, max_events=2).write(made[0])
+    assert [one.key.rpartition(":")[2] for one in hook.got] == ["0-0", "1-2", "3-3"]
     assert hook.events() == made_events(made)
 
 
@@ -187,6 +215,7 @@ def test_no_redirect_is_followed(status: int, hook: Receiver) -> None:
 def test_a_second_answer_counts_for_no_other_request(hook: Receiver) -> None:
     """The request after two answers is refused; its events must not count as accepted."""
     made = batches(1)
+    made[0].progress = Noted()
     hook.answers = ["twice", 500]
     sink = sink_to(hook, max_events=1)
     with pytest.raises(SinkSilent, match="answered 500"):

@@ -243,7 +243,7 @@ def test_needs_of_auto_are_checked(tmp_path: Path, options: str, expected: str) 
     ("old", "new", "expected"),
     [
         ("/srv/lake", "abfs://bucket/lake", "sinks.lake.path: paths with this scheme are not built yet"),
-        ("version: 1", "version: 1\nworkdir: hdfs://x/y", "workdir: paths with a scheme (scheme://) are not built yet"),
+        ("version: 1", "version: 1\nworkdir: ftp://x/y", "workdir: paths with this scheme are not built yet"),
     ],
 )
 def test_features_to_come_are_refused_as_such(tmp_path: Path, old: str, new: str, expected: str) -> None:

@@ -72,6 +72,7 @@ OF_PROJECT = {
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
     "qbcd_lookup_key": "lookup* digest* number text at seal",
+    "qbcd_progress": "stream* sink* fingerprint events seal",
     "qbcd_refusal": "stream* kind version amount message at",
 }
 OF_PATTERNS = {"qbcd_known_table": "stream* source table_schema table_name state at"}  # created when first written

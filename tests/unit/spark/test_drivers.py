@@ -390,7 +390,7 @@ def test_a_collector_is_named_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Parallel" not in options({})
 
 
-def test_short_work_on_this_machine_takes_javas_first_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_work_takes_javas_first_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS"):
         monkeypatch.delenv(name, raising=False)
 
@@ -402,7 +402,8 @@ def test_short_work_on_this_machine_takes_javas_first_compiler(monkeypatch: pyte
     assert FIRST_COMPILER in options(SHORT_ROWS)
     assert FIRST_COMPILER not in options(SHORT_ROWS + 1)
     assert FIRST_COMPILER not in options(None)
-    assert FIRST_COMPILER not in options(1000, "spark://host:7077")
+    of_cluster = session_settings(Settings("spark://host:7077", {}), [], rows=1000)
+    assert all(FIRST_COMPILER in of_cluster[f"spark.{side}.extraJavaOptions"] for side in ("driver", "executor"))
     assert options(1000, extraJavaOptions="-XX:TieredStopAtLevel=3").count("TieredStopAtLevel") == 1
     for users in ("-XX:-TieredCompilation", "-XX:Tier4InvocationThreshold=9", "-Xint", "-XX:+UseJVMCICompiler"):
         assert FIRST_COMPILER not in options(1000, defaultJavaOptions=users)

@@ -75,7 +75,7 @@ _WIDER = {
     "float32": ("double",),
 }
 _COLUMNS = """
-SELECT column_name, lower(data_type), is_nullable, is_generated, column_default FROM duckdb_columns()
+SELECT column_name, lower(data_type), is_nullable, {generated}, column_default FROM duckdb_columns()
 WHERE database_name = current_database() AND schema_name = ? AND table_name = ? ORDER BY column_index
 """
 _KEYS = """
@@ -169,7 +169,7 @@ class DuckSession(TargetSession):
     def constraints(self, made: TableClause) -> TableConstraints:
         found = self.connection.execute(_OBJECT, [made.schema or "main", made.name]).fetchone()
         place = [made.schema or "main", found[0] if found else made.name]
-        columns = self.connection.execute(_COLUMNS, place).fetchall()
+        columns = self._columns(made, place)
         keys = [(kind, tuple(names)) for kind, names in self.connection.execute(_KEYS, place).fetchall()]
         indexes = [(one, _words(text)) for one, text in self.connection.execute(_INDEXES, place).fetchall()]
         names = [name for name, *_ in columns]
@@ -185,6 +185,30 @@ class DuckSession(TargetSession):
             references=tuple(Reference(n, s, t, tuple(own), tuple(other)) for n, s, t, own, other in references),
             moving=frozenset(moving),
         )
+
+    def _columns(self, made: TableClause, place: list[str]) -> list[tuple[Any, ...]]:
+        """Return name, type, nullable, generated and default of each column.
+
+        DuckDB before 2.0 does not list generated columns, but refuses to plan an INSERT into one.
+        """
+        known = {name for name, *_ in self.connection.execute("DESCRIBE FROM duckdb_columns()").fetchall()}
+        if "is_generated" in known:
+            return self.connection.execute(_COLUMNS.format(generated="is_generated"), place).fetchall()
+        listed = self.connection.execute(_COLUMNS.format(generated="false"), place).fetchall()
+        return [
+            (name, kind, nullable, default is not None and self._is_generated(made, name), default)
+            for name, kind, nullable, _, default in listed
+        ]
+
+    def _is_generated(self, made: TableClause, column: str) -> bool:
+        insert = f"INSERT INTO {self.database.named(made)} ({self.database.quoted(column)}) VALUES (NULL)"
+        try:
+            self.connection.execute(f"EXPLAIN {insert}")
+        except duckdb.BinderException as error:
+            if "generated column" in str(error):
+                return True
+            raise
+        return False
 
     def has_extras(self, made: TableClause) -> bool:
         """Return True if a table has an index, a default, or a further constraint.
@@ -212,7 +236,7 @@ class DuckSession(TargetSession):
         if found is None:
             return ExistingTable((), kind="view") if self.connection.execute(_VIEW, place).fetchall() else None
         place = [place[0], found[0]]
-        columns = self.connection.execute(_COLUMNS, place).fetchall()
+        columns = self._columns(made, place)
         keys = [(frozenset(names), "") for (names,) in self.connection.execute(_UNIQUE_KEYS, place).fetchall()]
         keys += [_of_index(*row) for row in self.connection.execute(_UNIQUE_INDEXES, place).fetchall()]
         texts = [name for name, kind, *_ in columns if kind == "varchar" and "collate" in str(found[1])]

@@ -134,11 +134,13 @@ class Engine(ABC):
 
     Attributes:
         verifies_pages: It verifies the checksums of Parquet pages that it reads.
+        by_executors: Other processes read and write the files, at their place in the workdir.
         few_rows: Up to this number, rows are compared while they come from the source.
     """
 
     name: ClassVar[Literal["local", "spark"]]
     verifies_pages: ClassVar[bool]
+    by_executors: ClassVar[bool]
     few_rows: ClassVar[int]
 
     @abstractmethod
@@ -146,12 +148,14 @@ class Engine(ABC):
         """Return the rows of statements on the source, with these fields, to be evaluated once."""
 
     @abstractmethod
-    def read(self, fields: Fields, files: Sequence[Path]) -> Rows:
-        """Return the rows of files with these fields."""
+    def read(self, fields: Fields, files: Sequence[Path | str]) -> Rows:
+        """Return the rows of files, paths or URLs, with these fields."""
 
     @abstractmethod
-    def write(self, rows: Rows, fields: Fields, folder: Path, *, temporary: bool) -> None:
+    def write(self, rows: Rows, fields: Fields, folder: Path | str, *, temporary: bool) -> int | None:
         """Evaluate `rows` once, cast them to `fields` and write them into a new folder.
+
+        Return their number if other hosts may write, so that a file which is not seen is noticed.
 
         Args:
             fields: Name and type of each column.

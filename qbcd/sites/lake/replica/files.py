@@ -1,4 +1,4 @@
-"""A stream's folder in the workdir: stage, batches and segments as Parquet files.
+"""A stream's place in the workdir: stage, batches and segments as Parquet files.
 
 Names contain fencing token and attempt. A part becomes visible only by the commit that names its files. Until then, and
 after a crash, `sweep` may remove it. Reads use the files that the commit named: a missing or changed file is an error,
@@ -10,8 +10,6 @@ such checksums, so before it reads a file the checksum of the whole is verified.
 
 from __future__ import annotations
 
-import os
-import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.catalog.source import Source
-from qbcd.common.durable import sync
-from qbcd.errors import StateConflict
+from qbcd.errors import StateConflict, StoreFailed
 from qbcd.local.part_files import PartFile
 from qbcd.sites.lake.engines.base import Engine, Rows
 from qbcd.sites.lake.replica.schema import Fields
 from qbcd.sites.values import LeasedStream
 from qbcd.state import Segment
+from qbcd.stores.parts import Workdir
 
 PASSING = "passing"  # the kind of temporary parts, which this process reads once
 
@@ -70,36 +68,36 @@ class FileSet:
 
 
 class Files:
-    """The folder of one stream.
+    """The parts of one stream.
 
     Args:
-        workdir: The project's workdir, local or mounted by all hosts.
+        workdir: The project's workdir: local, mounted by all hosts, or an object store.
         project_id: Separates projects that share a workdir.
     """
 
-    def __init__(self, workdir: Path, project_id: str, stream: str) -> None:
-        self.workdir = workdir
-        self.stream = stream
-        self.root = workdir / project_id / stream
+    def __init__(self, workdir: Workdir | Path, project_id: str, stream: str) -> None:
+        place = workdir if isinstance(workdir, Workdir) else Workdir(workdir)
+        self.workdir, self.stream = place, stream
+        self.parts = place.parts(project_id, stream)
+        self.root = self.parts.root
 
     def create(self) -> None:
-        """Create the folders, readable by the owner alone, since they hold source rows."""
-        for folder in (self.workdir, self.root.parent, self.root):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        """Create the place of the parts."""
+        self.parts.create()
 
     def prove(self) -> None:
-        """Prove that this host sees the folder that `prepare` created.
+        """Prove that this host sees the place that `prepare` created.
 
         Its path has the project's id.
 
         See docs/design/protocol.md#rule-24.
 
         Raises:
-            StateConflict: The folder is missing.
+            StateConflict: The place is missing.
         """
-        if not self.root.is_dir():
+        if not self.parts.exists():
             raise StateConflict(
-                f"the workdir {self.workdir} does not hold this stream's files",
+                f"the workdir {self.workdir.shown} does not hold this stream's files",
                 stream=self.stream,
                 remedy="share one workdir among all hosts of the project, or restore the prepared one; "
                 f"or qbcd reset {self.stream} --discard, then prepare it again",
@@ -120,31 +118,21 @@ class Files:
             source: The source of the rows, if it may cause a failure.
         """
         self.create()
-        part_id = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
-        folder = self.root / part_id
+        part_id, temporary = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}", kind == PASSING
+        place = self.parts.place(part_id) if engine.by_executors else self.parts.workplace(part_id)
 
-        def evaluate() -> None:
-            engine.write(rows, fields, folder, temporary=kind == PASSING)
+        def evaluate() -> int | None:
+            return engine.write(rows, fields, place, temporary=temporary)
 
         try:
-            if source is None:
-                evaluate()
-            else:
-                engine.explained(evaluate, lambda e: source.explain(e, self.stream))
+            count = (
+                evaluate() if source is None else engine.explained(evaluate, lambda e: source.explain(e, self.stream))
+            )
+            files = self.parts.written(part_id, by_executors=engine.by_executors, temporary=temporary, rows=count)
         except Exception:
-            shutil.rmtree(folder, ignore_errors=True)
+            self.parts.remove(part_id)
             raise
-        folder.chmod(0o700)
-        written = sorted(folder.iterdir())
-        for path in written:
-            if path.suffix == ".crc":
-                path.unlink()
-        paths = [path for path in written if path.suffix == ".parquet"]
-        if kind == PASSING:  # no commit will name it, and no other process will read it
-            return FileSet(part_id, tuple(PartFile(path.name, path.stat().st_size) for path in paths))
-        for path in (*paths, folder, self.root):
-            sync(path)
-        return FileSet(part_id, tuple(PartFile.of(path) for path in paths))
+        return FileSet(part_id, tuple(files))
 
     def read(self, engine: Engine, fields: Fields, *parts: FileSet) -> Rows:
         """Return the rows of one or several parts.
@@ -153,26 +141,35 @@ class Files:
             StateConflict: A file is missing, or was changed. For an engine that verifies pages, a change within a file
                 is an error when it reads the changed page.
         """
-        self.prove_parts(*parts, whole=not engine.verifies_pages)
-        return engine.read(fields, [self.root / part.part_id / f.name for part in parts for f in part.files])
+        if not engine.by_executors:
+            self.prove_parts(*parts, whole=not engine.verifies_pages)
+            return engine.read(fields, [path for part in parts for path in self.paths(part)])
+        for part in parts:
+            if part.part_id.startswith(PASSING):
+                self.parts.share(part.part_id, part.files)
+        self.prove_parts(*parts, whole=not engine.verifies_pages, by_executors=True)
+        return engine.read(fields, [self.parts.place(f"{p.part_id}/{file.name}") for p in parts for file in p.files])
 
     def paths(self, part: FileSet) -> list[Path]:
-        """Return the paths of a part's files."""
-        return [self.root / part.part_id / file.name for file in part.files]
+        """Return local paths of a part's files."""
+        return self.parts.local(part.part_id, part.files)
 
-    def prove_parts(self, *parts: FileSet, whole: bool = False) -> None:
+    def prove_parts(self, *parts: FileSet, whole: bool = False, by_executors: bool = False) -> None:
         """Prove that all files of the parts have the size and hash of the commit.
 
         Args:
             whole: Prove each file as a whole, because its reader does not verify pages.
+            by_executors: Executors of Spark will read the files.
 
         Raises:
             StateConflict: A file is missing, or was changed.
         """
-        for folder, file in ((self.root / part.part_id, file) for part in parts for file in part.files):
-            if not file.is_intact_in(folder, whole=whole):
+        for part in parts:
+            wrong = self.parts.changed(part.part_id, part.files, whole=whole, by_executors=by_executors)
+            if wrong is not None:
                 raise StateConflict(
-                    f"file {folder / file.name} is missing or was changed; the replica cannot be trusted",
+                    f"file {self.parts.shown}/{part.part_id}/{wrong.name} is missing or was changed; the replica "
+                    "cannot be trusted",
                     stream=self.stream,
                     remedy="is the workdir the one that was prepared, and shared by all hosts of the project? restore "
                     f"it, or qbcd reset {self.stream} --discard",
@@ -181,38 +178,30 @@ class Files:
     def write_blob(self, kind: str, content: bytes, leased: LeasedStream) -> str:
         """Write bytes durably into a new folder, and return its name."""
         self.create()
-        folder = self.root / f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
-        folder.mkdir(mode=0o700)
-        with (folder / kind).open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        sync(folder)
-        sync(self.root)
-        return folder.name
+        name = f"{kind}-{leased.row.fencing_token}-{uuid.uuid4().hex}"
+        self.parts.put(f"{name}/{kind}", content)
+        return name
 
     def read_blob(self, name: str) -> bytes:
         """Return the bytes that `write_blob` has written; empty if they cannot be read."""
         try:
-            return (self.root / name / name.partition("-")[0]).read_bytes()
-        except OSError:  # callers do not need such bytes
+            return self.parts.get(f"{name}/{name.partition('-')[0]}")
+        except (OSError, StoreFailed):  # callers do not need such bytes
             return b""
 
     def discard(self, *parts: FileSet, unless: bool = False) -> None:
         """Remove parts of this attempt that no commit names."""
         for part in () if unless else parts:
-            shutil.rmtree(self.root / part.part_id, ignore_errors=True)
+            self.parts.remove(part.part_id)
 
     def sweep(self, named: set[str], leased: LeasedStream) -> None:
         """Remove parts that are not `named` and whose fencing token is not above the leased one.
 
         See docs/design/protocol.md#rule-23.
         """
-        if not self.root.is_dir():
-            return
-        for folder in self.root.iterdir():
-            pieces = folder.name.split("-")
-            if folder.name in named or len(pieces) != 3 or not pieces[1].isdigit():
+        for name in self.parts.names():
+            pieces = name.split("-")
+            if name in named or len(pieces) != 3 or not pieces[1].isdigit():
                 continue
             if int(pieces[1]) <= leased.row.fencing_token:
-                shutil.rmtree(folder, ignore_errors=True)
+                self.parts.remove(name)

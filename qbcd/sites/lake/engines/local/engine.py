@@ -38,6 +38,7 @@ class LocalEngine(Engine):
 
     name = "local"
     verifies_pages = False
+    by_executors = False
     few_rows = 1_000_000
 
     def __init__(self, database: LocalDatabase) -> None:
@@ -49,12 +50,13 @@ class LocalEngine(Engine):
         return fetch_rows(self.database, reads, fields)
 
     @override
-    def read(self, fields: Fields, files: Sequence[Path]) -> Query:
+    def read(self, fields: Fields, files: Sequence[Path | str]) -> Query:
         return parquet.read(self.database, fields, files)
 
     @override
-    def write(self, rows: Query, fields: Fields, folder: Path, *, temporary: bool) -> None:
+    def write(self, rows: Query, fields: Fields, folder: Path | str, *, temporary: bool) -> int | None:
         parquet.write(self.database, rows, fields, folder, temporary=temporary)
+        return None
 
     @override
     def run(self, rows: Query) -> list[tuple[Any, ...]]:

@@ -15,21 +15,22 @@ FILE = "local-0.parquet"  # by the prefix readers know that its pages have no ch
 ROW_GROUP = 24_576  # rows, a multiple of DuckDB's vectors; the files have no page indexes, so reads skip whole groups
 
 
-def write(database: LocalDatabase, rows: Query, fields: Fields, folder: Path, *, temporary: bool) -> None:
+def write(database: LocalDatabase, rows: Query, fields: Fields, folder: Path | str, *, temporary: bool) -> None:
     """Evaluate `rows` once, cast them to `fields` and write them into a new folder.
 
     Rows of the replica are sorted by their range, so that a read of few ranges reads few row groups; events are sorted
     by their number. Keys are not sorted: the order in which the source had them compresses better.
     """
-    folder.mkdir(mode=0o700, parents=True)
+    own = Path(folder)
+    own.mkdir(mode=0o700, parents=True)
     names = columns_of(fields)
     order = "" if temporary else f" ORDER BY {'ordinal' if 'ordinal' in names else 'range_id'}"
     options = f"FORMAT PARQUET, COMPRESSION {'SNAPPY' if temporary else 'ZSTD'}, ROW_GROUP_SIZE {ROW_GROUP}"
-    target = text(str(folder / FILE))
+    target = text(str(own / FILE))
     database.connection.execute(f"COPY (FROM (\n{cast_to(rows, fields).sql}\n){order}) TO {target} ({options})")
 
 
-def read(database: LocalDatabase, fields: Fields, files: Sequence[Path]) -> Query:
+def read(database: LocalDatabase, fields: Fields, files: Sequence[Path | str]) -> Query:
     """Return the rows of files with these fields; what a file does not have is NULL."""
     typed = [(name, duckdb_type(kind)) for name, kind in fields]
-    return Query(rows_of_files(database.connection, typed, files), columns_of(fields))
+    return Query(rows_of_files(database.connection, typed, [*map(Path, files)]), columns_of(fields))

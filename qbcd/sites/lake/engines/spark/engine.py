@@ -46,6 +46,7 @@ class SparkEngine(Engine):
 
     name = "spark"
     verifies_pages = True
+    by_executors = True
     few_rows = algebra.FEW_ROWS
 
     def __init__(self, provider: SparkProvider) -> None:
@@ -83,12 +84,13 @@ class SparkEngine(Engine):
         return SparkRows.of(found.selectExpr(*casts(fields)))
 
     @override
-    def read(self, fields: Fields, files: Sequence[Path]) -> SparkRows:
+    def read(self, fields: Fields, files: Sequence[Path | str]) -> SparkRows:
         return SparkRows.of(parquet.read_parquet(self.provider.get(), fields, files))
 
     @override
-    def write(self, rows: SparkRows, fields: Fields, folder: Path, *, temporary: bool) -> None:
-        parquet.write_parquet(self.frame(rows), fields, folder, temporary=temporary)
+    def write(self, rows: SparkRows, fields: Fields, folder: Path | str, *, temporary: bool) -> int | None:
+        counted = isinstance(folder, str) or self.provider.on_cluster
+        return parquet.write_parquet(self.frame(rows), fields, folder, temporary=temporary, counted=counted)
 
     @override
     def run(self, rows: SparkRows) -> list[tuple[Any, ...]]:

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pyspark.sql import Observation
+from pyspark.sql import functions as F
+
 from qbcd.sites.event_schema import casts
 from qbcd.sites.lake.replica.schema import IDENTITY, Fields, ddl
 from qbcd.spark.parquet_options import ROW_CHECKS, without_statistics
@@ -32,14 +35,26 @@ READ = {
 }
 
 
-def write_parquet(rows: DataFrame, fields: Fields, folder: Path, *, temporary: bool) -> None:
-    """Evaluate `rows` once, cast it to `fields` and write it into a new folder."""
+def write_parquet(
+    rows: DataFrame, fields: Fields, folder: Path | str, *, temporary: bool, counted: bool = False
+) -> int | None:
+    """Evaluate `rows` once, cast it to `fields` and write it into a new folder.
+
+    Return the number of rows if they are `counted`.
+    """
     # Nothing searches by texts and binaries, except by the identity of keys.
     long = [name for name, kind in fields if kind in ("string", "binary") and name not in IDENTITY]
     options = {**(TEMPORARY if temporary else USUAL), **without_statistics(long)}
-    rows.selectExpr(*casts(fields)).write.options(**options).parquet(to_write(folder))
+    made = rows.selectExpr(*casts(fields))
+    if not counted:
+        made.write.options(**options).parquet(to_write(folder))
+        return None
+    seen = Observation()
+    made.observe(seen, F.expr("count(1) AS n")).write.options(**options).parquet(to_write(folder))
+    number = seen.get.get("n")
+    return None if number is None else int(number)
 
 
-def read_parquet(spark: SparkSession, fields: Fields, files: Iterable[Path]) -> DataFrame:
+def read_parquet(spark: SparkSession, fields: Fields, files: Iterable[Path | str]) -> DataFrame:
     """Return the rows of files with these fields."""
     return spark.read.options(**READ).schema(ddl(fields)).parquet(*map(to_read, files))
