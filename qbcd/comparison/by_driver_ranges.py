@@ -156,7 +156,7 @@ class DriverSide(Side):
 
 
 def _division(asked: Sequence[KeyRange]) -> IntegerRanges:
-    """Return ranges as a division of all keys; keys that are in none of them have the id `BETWEEN`."""
+    """Return ranges as a division of all keys; those in none of them have the id `BETWEEN`."""
     ids: list[int] = []
     bounds: list[int] = []
     end: int | None = None  # of the range before

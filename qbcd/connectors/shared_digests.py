@@ -1,4 +1,4 @@
-"""Row digests that several databases compute alike, so that each adds up its own rows for a comparison.
+"""Row digests that several databases compute alike, to compare their tables by ranges.
 
 The digest is the first half of the MD5 of a row's content, as a big-endian unsigned number minus 2^63. The content is
 that of all values: the text and a comma; of form ``text`` its length in bytes, a colon and the text; of NULL a colon.

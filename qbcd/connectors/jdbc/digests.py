@@ -62,13 +62,16 @@ def fingerprint(profile: Profile, values: Sequence[HashedValue]) -> str:
 
 
 def shared_form(profile: Profile, column: Column) -> str:
-    """Return the form of a column's values in a digest that other databases compute alike; empty if there is none."""
+    """Return the form of a column's values in the shared digest; empty if there is none.
+
+    It is the one that other databases compute alike (`qbcd.connectors.shared_digests`).
+    """
     form = profile.shared.get(bare_type(column.base_type), "").partition(": ")[0]
     return form.replace("{s}", str(column.travel.scale)).replace("decimal 0", "integer")
 
 
 def shared_digest(profile: Profile, columns: Sequence[Column]) -> str:
-    """Return SQL of the digest that other databases compute alike, of columns that all have a form."""
+    """Return SQL of the shared digest of columns that all have a form."""
     parts = []
     for column in columns:
         form, _, text = profile.shared[bare_type(column.base_type)].partition(": ")
