@@ -92,10 +92,12 @@ campaign-report: venv ## write the results of the campaign's runs on one commit 
 
 floor: java mariadb mysql ## run the tests with the oldest versions that pyproject.toml allows
 	$(PYTHON) -m venv --clear $(FLOOR)
-	sed -nE 's/^ +"([A-Za-z0-9_-]+)>=([0-9.]+)",$$/\1==\2/p' pyproject.toml > $(FLOOR)/oldest.txt
+	grep -oE '"[A-Za-z0-9_-]+(\[[a-z,-]+\])?>=[0-9.]+"' pyproject.toml | \
+	    sed -E 's/"([A-Za-z0-9_-]+)(\[.*\])?>=(.*)"/\1==\3/' > $(FLOOR)/oldest.txt
 	$(FLOOR)/bin/python -m pip install --quiet --disable-pip-version-check \
 	    --constraint $(FLOOR)/oldest.txt --editable '.[demo,dev]'
 	$(FLOOR)/bin/python -m pytest -n $(TEST_PROCESSES)
+	$(FLOOR)/bin/python -m pytest -n 0 -m campaign tests/integration/spark_source
 
 docs: ## build the documentation's site into build/site; a broken link is an error
 	@test -x $(SITE)/bin/zensical || { $(PYTHON) -m venv $(SITE) && \

@@ -597,6 +597,7 @@ class Project:
         Raises:
             ConfigError: The configuration has no subscriptions, or the event is none of a stream with some.
         """
+        from qbcd.delivery.interest import narrowed_by
         from qbcd.local.arrow import event_schema
         from qbcd.planning import planned_batch
         from qbcd.subscriptions.listing import ListedSubscription, Listing, one_event, trial_stream
@@ -616,8 +617,9 @@ class Project:
                 assert enricher is not None
                 enricher.writes_status = False
                 row = stream.site.context.row()
-                header = planned_batch(stream, plan_of(stream, row)[0], row)
-                found.add(header, enricher, everything)
+                plan = plan_of(stream, row)[0]
+                header = planned_batch(stream, plan, row)
+                found.add(header, enricher, everything, narrowed_by(stream, plan))
                 if event is not None and trial_stream(event) == name:
                     matcher = enricher.matcher_for(header, event_schema(header))
                     found.matches = matcher.match(one_event(parts.local, header, event)).column("id").to_pylist()

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from qbcd.advisor import Advice, Amount
     from qbcd.lookups import LookupOrigin, LookupRelation
     from qbcd.subscriptions.enricher import SubscriptionEnricher
+    from qbcd.subscriptions.interest import Interest
     from qbcd.subscriptions.registry import Subscriptions
 
 log = logging.getLogger("qbcd")
@@ -327,7 +328,8 @@ class ProjectParts:
         guessed = guessed or own.guessed
         stream = Stream(config, self.source(config.source), site, self.state, sinks, settings, guessed, own.refused)
         stream = replace(stream, places=self._places)
-        return self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
+        stream = self._with_consumer(replace(stream, enrichment=self._enrichment(stream)), python)
+        return replace(stream, interest=self._interest(stream)).restricted()
 
     def _enrichment(self, stream: Stream, *, subscribed: bool = True) -> Enrichment | None:
         """Return the fields that a stream's events get in addition; None if there are none."""
@@ -342,7 +344,22 @@ class ProjectParts:
             return None
         written = self.config.subscriptions
         selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
-        return Enrichment(stream.site, enrichers, selecting)
+        splits = written is not None and written.split
+        return Enrichment(stream.site, enrichers, selecting, splits=splits)
+
+    def _interest(self, stream: Stream) -> Interest | None:
+        """Return what narrows a stream to its subscriptions; None if they were never to do that."""
+        written, matcher = self.config.subscriptions, self._matchers.get(stream.name)
+        if written is None or matcher is None or stream.config.source not in self.config.databases:
+            return None
+        from qbcd.subscriptions.interest import Interest
+
+        why_not = "" if written.narrow else "`narrow` is off"
+        others = [name for name in stream.config.sinks if name not in written.deliver]
+        if not why_not and (others or not stream.config.sinks):
+            why_not = f"sink {others[0]} gets all events" if others else "it has no sink"
+        matcher.narrows = not why_not
+        return Interest(self.state, stream.name, stream.config.where, matcher, why_not)
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
         from qbcd.lookups import LookupEnricher
@@ -475,7 +492,8 @@ class ProjectParts:
 
     def stream_to_read(self, name: str) -> Stream:
         """Return a prepared stream without sinks, whose batches and replica are only read."""
-        return self._guessed(name)
+        stream = self._guessed(name)
+        return replace(stream, enrichment=self._enrichment(stream))
 
     def _guessed(self, name: str) -> Stream:
         """Return a stream to be judged, with its prepared strategy or a guess."""

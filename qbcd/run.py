@@ -22,6 +22,8 @@ from qbcd.catalog.resolve import UncapturedChange
 from qbcd.common import phases
 from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
+from qbcd.delivery.initial import begin_subscriptions, refuse_initial
+from qbcd.delivery.interest import narrowed
 from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.enrichment import forget_files
 from qbcd.error_messages import one_message
@@ -55,6 +57,7 @@ def run_stream(stream: Stream, report: Report) -> None:
     with _noting_spark(stream, report), stream.source.pooled(), stream.site.context.hold() as held:
         check_requested(stream.name, stream.settings.requested, _prepared(held.row))
         refuse_unfilled(stream, held.row)
+        stream = stream.restricted()  # another process may have changed it before this one had the lease
         report.epoch = held.row.epoch
         enroll(stream, held.row)
         phases.ended("lease")
@@ -62,6 +65,9 @@ def run_stream(stream: Stream, report: Report) -> None:
         deliver(stream, held, report)
         phases.ended("deliver")
         plan, warnings = plan_of(stream, held.row)
+        if (other := narrowed(stream, plan, held.row)) is not stream:
+            stream = other
+            plan, warnings = plan_of(stream, held.row)
         report.plan = plan
         report.warnings += warnings
         report.uncaptured = [one for one in warnings if isinstance(one, UncapturedChange)]
@@ -70,12 +76,15 @@ def run_stream(stream: Stream, report: Report) -> None:
             refuse_unfit_sinks(stream, plan, held.row)
         report.change = change.describe()
         phases.ended("plan")
+        postponed = begin_subscriptions(stream, plan, held, report) or postponed
         for found in _detected(stream, plan, held):
             phases.ended("commit" if found.header else "compare")
             report.add(found)
             if found.header:
                 deliver(stream, held, report)
                 phases.ended("deliver")
+        if stream.interest is not None:
+            stream.interest.settle()
         report.warnings += _values_to_resend(stream, plan, change)
         if postponed:
             resend_waiting(stream, held, report)
@@ -157,19 +166,27 @@ def prepare_stream(stream: Stream) -> Report:
     if row is None or not row.prepared:
         refuse_prepared_elsewhere(stream.site.context)
     plan, report.warnings = plan_of(stream, None)
+    if (other := narrowed(stream, plan, row)) is not stream:
+        stream = other
+        plan, report.warnings = plan_of(stream, None)
     refuse_sinks(stream, plan)
     report.warnings += refuse_unfit_sinks(stream, plan, None)
     for name in stream.sinks if not stream.settings.baseline_events else ():
         if starts_from_replica(stream, name):
             refuse_without_rows(stream, plan, name)
     report.warnings += stream.site.examine_before_prepare(plan, option_place(stream))
+    refuse_initial(stream, plan)
     stream.site.create(plan, stream.settings)
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
         enroll(stream, held.row)
+        if stream.settings.baseline_events:
+            begin_subscriptions(stream, plan, held, report, rows_are_events=True)
         found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
         report.add(found)
+        if not stream.settings.baseline_events:
+            begin_subscriptions(stream, plan, held, report)
         resend_waiting(stream, held, report)
         deliver(stream, held, report)
         if not report.headers:  # a first batch claims the place itself

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from qbcd.catalog.source import Source
 from qbcd.config import StreamConfig
@@ -17,6 +17,9 @@ from qbcd.sinks import Sink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import Detection, Settings, Site
 from qbcd.state import ProjectState
+
+if TYPE_CHECKING:
+    from qbcd.subscriptions.interest import Interest
 
 T = TypeVar("T")
 log = logging.getLogger("qbcd")
@@ -33,6 +36,7 @@ class Stream:
         refused: Why `strategy: auto` has no strategy for it; polls and `prepare` raise it.
         places: The places of all streams of the project in their sinks, as far as `prepare` has found them.
         enrichment: Adds fields to the events; None for a stream without enrichers.
+        interest: The rows that its subscriptions need; None without subscriptions that narrow it.
     """
 
     config: StreamConfig
@@ -45,6 +49,7 @@ class Stream:
     refused: Refused | None = None
     places: SinkPlaces = field(default_factory=SinkPlaces)
     enrichment: Enrichment | None = None
+    interest: Interest | None = None
 
     def check_strategy(self) -> None:
         """Refuse a stream for which `strategy: auto` has no strategy.
@@ -59,6 +64,15 @@ class Stream:
     def name(self) -> str:
         """The stream's name."""
         return self.config.name
+
+    def restricted(self) -> Stream:
+        """Return the stream with the restriction of its subscriptions, as stored now."""
+        if self.interest is None:
+            return self
+        self.interest.load()
+        where = self.interest.where(self.interest.hull, self.source.connector)
+        config = replace(self.config, where=where)
+        return replace(self, config=config, settings=replace(self.settings, config=config))
 
     def narrowing(self, action: Callable[[], T]) -> T:
         """Run `action`; if rows need more memory than there is, run it again in another way.

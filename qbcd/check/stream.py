@@ -12,6 +12,7 @@ from qbcd.catalog.source import Session
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
 from qbcd.check.rights import missing_rights, with_other_rights
+from qbcd.check.subscriptions import check_subscriptions
 from qbcd.delivery.resend import refuse_unfilled
 from qbcd.errors import DeliveryError, MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
@@ -50,6 +51,7 @@ def check_stream(stream: Stream, sites: Iterable[Site] = (), places: SinkPlaces 
         for one in stream.enrichment.enrichers if stream.enrichment is not None else ():
             for subject, message in one.findings(dict(planned[0].columns)):
                 found.append(Finding(subject, "ok", message, stream.name))
+        found += check_subscriptions(stream, planned[0])
     except QbcdError as error:
         found.append(failed("stream", error, stream.name))
     if (folder := stream.site.context.folder) is not None:

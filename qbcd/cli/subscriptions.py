@@ -18,7 +18,7 @@ from qbcd.cli.output import Output
 from qbcd.errors import ConfigError
 
 if TYPE_CHECKING:
-    from qbcd.subscriptions.listing import Interest, Listing
+    from qbcd.subscriptions.listing import Listing, NeededPart
 
 Test = Annotated[str, typer.Option("--test", metavar="FILE", help="Try the event in a file; - reads standard input.")]
 Shapes = Annotated[bool, switch("--shapes", help="Conditions without literals, and what they need of a stream.")]
@@ -85,7 +85,8 @@ def _show_shapes(output: Output, found: Listing) -> None:
         output.show(f"[bold]{escape(each.stream)}[/] needs {escape(_needs(each))}")
 
 
-def _needs(one: Interest) -> str:
+def _needs(one: NeededPart) -> str:
     columns = "all columns" if one.columns is None else formatting.counted(len(one.columns), "column")
     named = f" ({', '.join(one.columns)})" if one.columns else ""
-    return f"{columns}{named}, {f'rows where {one.where}' if one.where else 'all rows'}"
+    captured = f"narrowed to {one.narrowed}" if one.narrowed else f"not narrowed: {one.why_wide}"
+    return f"{columns}{named}, {f'rows where {one.where}' if one.where else 'all rows'} ({captured})"

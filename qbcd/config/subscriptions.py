@@ -41,11 +41,24 @@ def _status(value: str) -> str:
     return value
 
 
+def _letters(value: object) -> object:
+    """Return operations written as one word, such as ``cud``, as a list."""
+    return list(value) if isinstance(value, str) and set(value) <= set(OPS) else value
+
+
 Ops = Annotated[
     list[str],
     AfterValidator(_ops),
     BeforeValidator(listed),
-    WithJsonSchema({"anyOf": [{"enum": list(OPS)}, {"type": "array", "items": {"enum": list(OPS)}}]}),
+    BeforeValidator(_letters),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": f"^[{''.join(OPS)}]+$"},
+                {"type": "array", "items": {"enum": list(OPS)}},
+            ]
+        }
+    ),
 ]
 Allowed = Annotated[SomeNames, WithJsonSchema({"anyOf": [{"type": "string"}, {**NAMES_SCHEMA, "minItems": 1}]})]
 
@@ -100,7 +113,11 @@ class SubscriptionsConfig(Section):
             streams of `inline`, with all columns.
         deliver: Sinks that get the events that meet some condition, and no others.
         quota: Most subscriptions of a stream; further rows are refused, by the order of their ids.
+        shapes: Most conditions of a stream that differ in more than literals; further ones are refused.
         equality: Equality of texts: that of the source, or that of their bytes.
+        narrow: Streams whose sinks are all in `deliver` capture only rows that some condition may need.
+        initial: ``replica``: a new subscription first gets the rows that it matches already.
+        split: These sinks get a batch for each subscription, in a folder of its own.
     """
 
     relation: RelationConfig | None = Field(default=None, alias="from")
@@ -108,7 +125,11 @@ class SubscriptionsConfig(Section):
     streams: dict[str, Allowed] = Field(default_factory=dict)
     deliver: Names = Field(default_factory=list)
     quota: Count = 100_000
+    shapes: Count = 1_000
     equality: Equality = "source"
+    narrow: bool = False
+    initial: Literal["replica"] | None = None
+    split: bool = False
 
     @model_validator(mode="after")
     def _has_some(self) -> SubscriptionsConfig:
@@ -120,6 +141,11 @@ class SubscriptionsConfig(Section):
                 "write streams: {orders: all}, or the columns instead of all",
             )
         return self
+
+    @property
+    def known_streams(self) -> list[str]:
+        """The streams that may be subscribed to."""
+        return list(self.streams) or list(dict.fromkeys(one.stream for one in self.inline))
 
     def allowed(self, stream: str) -> tuple[str, ...] | None:
         """Return the columns that conditions on a stream may use; empty for all.

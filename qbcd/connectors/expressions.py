@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sqlglot import exp
 
@@ -21,6 +21,8 @@ class Expressions(Collaborator, ABC):
 
     `null_safe_distinct` and `row_digest` use the same comparison form of a value.
     """
+
+    overlap: ClassVar[str] = ""  # SQL that an array of texts {v} has one of the texts {listed}; empty: there is none
 
     def null_safe_distinct(self, column: Column, left: exp.Expression, right: exp.Expression) -> exp.Expression:
         """Compare two values of `column`, NULL-safe: true if they differ, never NULL.

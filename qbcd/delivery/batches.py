@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.common import hooks
 from qbcd.common.wording import batch_numbers, counted
+from qbcd.enrichment import BatchView
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
@@ -240,7 +241,11 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
     opened = partial(sink_batch, stream, header, *rows, name)
     passed = f"qbcd skip {stream.name} {name} --batch {header.number} passes over it; its events are then missing in "
     unfit = f"{UNSUPPORTED if sink.has_policy else ''}{passed}{name}"
-    if not _selects_none(stream, header, name):
+    if stream.enrichment is not None and stream.enrichment.splits and name in stream.enrichment.selecting:
+        for part in stream.enrichment.parts(stream.enrichment.view(header, name), rows[1]):
+            of_part = partial(sink_batch, stream, header, *rows, part)
+            write_batch(stream, held, sink, BatchOnItsWay(part.header, of_part, unfit))
+    elif not _selects_none(stream, header, name):
         write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
@@ -341,15 +346,19 @@ def sink_batch(
     header: BatchHeader,
     make: Callable[[], DataFrame],
     open_local: Callable[[range], AbstractContextManager[LocalRows]],
-    sink: str = "",
+    sink: str | BatchView = "",
 ) -> Iterator[SinkBatch]:
     """A batch for sinks, with its staged rows as a DataFrame or in a local database.
 
-    It has the added fields of the stream; a `sink` that takes selected events only gets only those.
+    It has the added fields of the stream. A `sink` that takes selected events only gets only those; it may be given by
+    its view of the batch.
     """
     context = stream.site.context
     why_spark = context.why_spark_for(stream.settings.engine, header.size)
-    view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
+    if isinstance(sink, str):
+        view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
+    else:
+        view = sink
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:

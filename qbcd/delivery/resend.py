@@ -11,7 +11,9 @@ docs/design/protocol.md#rule-22.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 import sqlglot
@@ -31,6 +33,7 @@ from qbcd.delivery.batches import (
     starts_from_replica,
     write_batch,
 )
+from qbcd.enrichment import BatchView
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
@@ -46,6 +49,7 @@ from qbcd.planning import plan_of_replica
 from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
 from qbcd.sql import check_restriction
 from qbcd.state import Acknowledged, Resend, StreamRow
+from qbcd.state.subscribed import first_number, subscribed
 from qbcd.stream import Report, Stream
 
 PATIENCE_S = 60.0  # how long the command waits for a poll that has the lease
@@ -186,11 +190,19 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     site.context.progress(f"sending the rows of the replica to {name}")
     ts_ms = _clock_ms(stream)
 
+    first = first_number(one.restriction)
+
     def send() -> int:
-        with site.open_replica(plan, stream.settings, held, one.restriction) as rows:
+        restriction = one.restriction if first is None else ""
+        with site.open_replica(plan, stream.settings, held, restriction) as rows:
             header = _header(stream, held.row, plan, one, rows, ts_ms)
+            opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
+            if first is not None:
+                with _matched(stream, header, rows, first) as view:
+                    for part in _parts(stream, view, rows):
+                        write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
+                    return view.header.size
             if rows.count or sink.shows_all_rows:
-                opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
         return rows.count
 
@@ -200,6 +212,27 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
+
+
+@contextmanager
+def _matched(stream: Stream, header: ResentRows, rows: ReplicaRows, first: int) -> Iterator[BatchView]:
+    """Yield the rows that subscriptions match whose number is `first` or more."""
+    digests = {digest for digest, number in subscribed(stream.project, stream.name).items() if number >= first}
+    if stream.enrichment is None or not rows.count:
+        yield BatchView(header, replace(header, counts={}), None, "", {})
+        return
+    with stream.enrichment.matched(header, rows.open_local, digests) as view:
+        yield view
+
+
+def _parts(stream: Stream, view: BatchView, rows: ReplicaRows) -> Iterator[BatchView]:
+    """Yield the view, or with `split` its parts; nothing without events."""
+    if not view.header.size or stream.enrichment is None:
+        return
+    if stream.enrichment.splits:
+        yield from stream.enrichment.parts(view, rows.open_local)
+    else:
+        yield view
 
 
 def _clock_ms(stream: Stream) -> int:

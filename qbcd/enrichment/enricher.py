@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -77,6 +77,13 @@ class Enricher(ABC):
             QbcdError: It could not enrich such events.
         """
         yield from ()
+
+    def chosen(self, batch: BatchToEnrich, digests: Collection[str]) -> Iterator[pa.Array]:
+        """Yield the values of all events, as :meth:`values`, for some of what it selects events by.
+
+        Only an enricher that `selects` has them.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:

@@ -5,15 +5,16 @@ See docs/design/protocol.md#rule-26.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qbcd.common import hooks
 from qbcd.common.wording import counted
 from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+from qbcd.enrichment.view import BatchView
 from qbcd.errors import LocalFailed
 from qbcd.model import BatchHeader, Travel
 from qbcd.sites import LeasedStream, Site, StreamContext
@@ -23,7 +24,6 @@ from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
     from qbcd.local.arrow import LocalRows
 
@@ -37,9 +37,18 @@ class Enrichment:
         site: The site of the stream.
         enrichers: At least one; their fields are added to events in this order, after all others.
         selecting: Sinks that get only the events that an enricher selects.
+        splits: These sinks get a batch for each element of the values that select events.
     """
 
-    def __init__(self, site: Site, enrichers: Sequence[Enricher], selecting: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        site: Site,
+        enrichers: Sequence[Enricher],
+        selecting: frozenset[str] = frozenset(),
+        *,
+        splits: bool = False,
+    ) -> None:
+        self.splits = splits
         self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
         self._rows: dict[Number, EnrichedBatch] = {}
         self._proven: dict[str, Path] = {}
@@ -48,6 +57,11 @@ class Enrichment:
         places = [place for place, one in enumerate(enrichers) if one.selects]
         assert len(places) <= 1, "one enricher selects events"
         self._select = places[0] if places else None
+
+    @property
+    def selects(self) -> bool:
+        """True if an enricher selects events."""
+        return self._select is not None
 
     @property
     def fields(self) -> tuple[tuple[str, Travel], ...]:
@@ -136,9 +150,7 @@ class Enrichment:
     # -- reading -----------------------------------------------------------------------------------------------------
     def is_ready(self, header: BatchHeader) -> bool:
         """Return True if a batch may be read: it has its result, or is older than the enrichment."""
-        number = _number(header)
-        if number not in self._rows:
-            self._refresh()
+        number = self._known(header)
         return number in self._rows or number <= self._mark() or not self._rows
 
     def view(self, header: BatchHeader, sink: str = "") -> BatchView:
@@ -147,10 +159,7 @@ class Enrichment:
         Args:
             sink: The name of a sink; one that is in `selecting` gets selected events only.
         """
-        number = _number(header)
-        if number not in self._rows:
-            self._refresh()
-        stored = self._rows.get(number) if header.folder == header.stream else None
+        stored = self._rows.get(self._known(header)) if header.folder == header.stream else None
         seen = replace(header, added=self.fields)
         if stored is None or not stored.file:
             return BatchView(header, seen, None, "", {})
@@ -164,81 +173,60 @@ class Enrichment:
             seen = replace(seen, counts=stored.counts, selected=True)
         return BatchView(header, seen, path, place, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
 
+    def _known(self, header: BatchHeader) -> Number:
+        """Return the number of a batch; read the results again if the batch may have one since."""
+        number = _number(header)
+        if number not in self._rows and number > self._mark():
+            self._refresh()
+        return number
+
+    @contextmanager
+    def matched(
+        self,
+        header: BatchHeader,
+        opened: Callable[[range], AbstractContextManager[LocalRows]],
+        digests: Collection[str],
+    ) -> Iterator[BatchView]:
+        """Yield a view of rows of the replica that some of the selecting interests select.
+
+        Its file is of this attempt alone: the rows, and so the values, are equal in the next one.
+        """
+        from qbcd.enrichment.files import FileOfBatch
+
+        assert self._select is not None
+        one = self.enrichers[self._select]
+        parts = parts_of(self._context)
+        file = FileOfBatch(parts, _number(header), 0, 1, 0)
+        try:
+            with opened(range(header.size)) as rows:
+                batch = BatchToEnrich(header, rows)
+                file.write(_aligned([_ops(batch), one.chosen(batch, digests)]))
+            seen = replace(header, added=self.fields, counts=file.counts or {}, selected=True)
+            yield BatchView(header, seen, parts.kept(file.name), parts.place(file.name), {one.field: "f_0"})
+        finally:
+            file.drop()
+
+    def parts(
+        self, view: BatchView, opened: Callable[[range], AbstractContextManager[LocalRows]]
+    ) -> Iterator[BatchView]:
+        """Yield a view for each subscription of the selected events, which then name it alone.
+
+        Its file exists until the next one. Number, events and fingerprint of a part are equal in each attempt.
+        """
+        from qbcd.enrichment.split import split_views
+
+        if self._select is None or view.path is None:
+            return
+        field = self.enrichers[self._select].field
+        with opened(range(view.whole.size)) as rows:
+            ops = [one for piece in _ops(BatchToEnrich(view.whole, rows)) for one in piece.to_pylist()]
+        yield from split_views(view, view.columns[field], ops, parts_of(self._context))
+
     def _mark(self) -> Number:
         return max((number for number, one in self._rows.items() if not one.file), default=(0, 0))
 
     def _refresh(self) -> None:
         self._rows = enriched_batches(self._context.project, self._context.stream)
-
-
-@dataclass(frozen=True)
-class BatchView:
-    """A batch with added fields, for one reader.
-
-    Attributes:
-        whole: The header as stored.
-        header: That of the view: it names the added fields, and counts the selected events only.
-        path: The file with the values, in this process; None if there are none, so that all are NULL.
-        place: The path or URL of the file, for executors.
-        columns: By field, its column in the file.
-    """
-
-    whole: BatchHeader
-    header: BatchHeader
-    path: Path | None
-    place: Path | str
-    columns: Mapping[str, str]
-
-    @contextmanager
-    def open_local(
-        self, opened: Callable[[range], AbstractContextManager[LocalRows]], part: range
-    ) -> Iterator[LocalRows]:
-        """The rows of the view in a local database, at least those of `part`.
-
-        Args:
-            opened: Opens staged rows of the batch.
-        """
-        from qbcd.local.arrow import LocalRows
-        from qbcd.local.parquet_rows import rows_of_files
-        from qbcd.local.query import Query, derived
-
-        names = [name for name, _ in self.header.added]
-        with opened(range(self.whole.size) if self.header.selected else part) as rows:
-            texts = [(column, "VARCHAR") for column in self.columns.values()]
-            kinds = [("ordinal", "BIGINT"), *texts, ("place", "BIGINT")]
-            inputs = {"staged": rows.query}
-            if self.path is not None:
-                sql = rows_of_files(rows.database.connection.cursor(), kinds, [self.path])
-                inputs["added"] = Query(sql, tuple(name for name, _ in kinds))
-            columns = (*rows.query.columns, *(f"e_{i}" for i in range(len(names))))
-            yield LocalRows(
-                rows.database,
-                derived(
-                    "local_enriched",
-                    (*columns, "event_ordinal") if self.header.selected else columns,
-                    inputs,
-                    fields=[self.columns.get(name, "") for name in names],
-                    stored=self.path is not None,
-                    selected=self.header.selected,
-                ),
-            )
-
-    def frame(self, staged: DataFrame) -> DataFrame:
-        """Return the rows of the view with Spark."""
-        names, own = [name for name, _ in self.header.added], list(staged.columns)
-        if self.path is None:
-            return staged.selectExpr(*own, *(f"CAST(NULL AS STRING) AS e_{i}" for i in range(len(names))))
-        from qbcd.spark.paths import to_read
-
-        fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.place))
-        added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
-        joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
-        if not self.header.selected:
-            return joined.drop("added_ordinal", "added_place")
-        kept = ["added_place AS ordinal" if name == "ordinal" else name for name in own]
-        chosen = joined.where("added_place IS NOT NULL")
-        return chosen.selectExpr(*kept, "ordinal AS event_ordinal", *(f"e_{i}" for i in range(len(names))))
 
 
 def parts_of(context: StreamContext) -> PartStore:

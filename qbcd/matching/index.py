@@ -6,7 +6,7 @@ See Helmer, chapters 6 and 7.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from enum import Enum
 from typing import Generic, TypeVar
 
@@ -24,15 +24,19 @@ class SetRelation(Enum):
     CONTAINED_IN = "contained_in"
     OVERLAPS = "overlaps"
 
+    def test(self, query: Elements) -> Callable[[Elements], bool]:
+        """Return a function that is True for stored sets that relate to the query like this."""
+        if self is SetRelation.EQUALS:
+            return query.__eq__
+        if self is SetRelation.CONTAINS_ALL:
+            return query.issubset
+        if self is SetRelation.CONTAINED_IN:
+            return query.issuperset
+        return lambda stored: not query.isdisjoint(stored)
+
     def holds(self, stored: Elements, query: Elements) -> bool:
         """Return True if the stored set relates to the query like this."""
-        if self is SetRelation.EQUALS:
-            return stored == query
-        if self is SetRelation.CONTAINS_ALL:
-            return stored >= query
-        if self is SetRelation.CONTAINED_IN:
-            return stored <= query
-        return not stored.isdisjoint(query)
+        return self.test(query)(stored)
 
     def may_hold(self, stored: int, query: int, coding: Coding) -> bool:
         """Return False if the two signatures exclude the relation."""
@@ -106,7 +110,8 @@ class SetIndex(ABC, Generic[Ident]):
                 SetRelation.CONTAINS_ALL: set(self._sets),
                 SetRelation.OVERLAPS: set(),
             }[relation]
-        found = {ident for ident in self._candidates(relation, wanted) if relation.holds(self._sets[ident], wanted)}
+        holds, sets = relation.test(wanted), self._sets
+        found = {ident for ident in self._candidates(relation, wanted) if holds(sets[ident])}
         return found | self._empty if relation is SetRelation.CONTAINED_IN else found
 
     def candidates(self, relation: SetRelation, query: Iterable[Hashable]) -> int:

@@ -33,6 +33,7 @@ class BatchHeader:
             a key.
         added: The fields that enrichment adds to the events, with their form for typed readers. A view of a batch has
             them; a stored header has not.
+        part: The name of the part in folders, if the view is one of several parts; else empty.
         selected: The view has only some events of the batch. They are numbered from 0, `event_ordinal` is their own.
     """
 
@@ -54,6 +55,7 @@ class BatchHeader:
     one_row: bool = False
     added: tuple[tuple[str, Travel], ...] = ()
     selected: bool = False
+    part: str = ""
 
     @property
     def number(self) -> str:
@@ -73,7 +75,11 @@ class BatchHeader:
     @property
     def folder(self) -> str:
         """Name of the folder that has the batch's files."""
-        return self.stream
+        return f"{self.stream}{self._in_parts}"
+
+    @property
+    def _in_parts(self) -> str:
+        return f"@{self.part}" if self.part else ""
 
     @property
     def is_whole_state(self) -> bool:
@@ -109,7 +115,7 @@ class ResentRows(BatchHeader):
     @override
     def folder(self) -> str:
         """A folder of its own, next to that of the stream's batches."""
-        return f"{self.stream}.{self.label}"
+        return f"{self.stream}.{self.label}{self._in_parts}"
 
     @property
     @override

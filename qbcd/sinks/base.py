@@ -222,6 +222,7 @@ class Sink(ABC):
         project_id: The id of the project that delivers; empty outside of a project.
         masked: Removes the configuration's secrets from a text of others.
         takes_urls: Its setting `path` may be a URL of an object store.
+        takes_parts: It can have the parts of a batch that is split, each in a folder of its own.
         maintained: It has work apart from batches: :meth:`maintain` is called at each poll.
     """
 
@@ -233,6 +234,7 @@ class Sink(ABC):
     project_id: str = ""
     shows_all_rows: bool = False
     takes_resends: bool = False
+    takes_parts: bool = False
     starts_from: Literal["replica", "next"] = "next"
     takes_urls: bool = False
     maintained: bool = False

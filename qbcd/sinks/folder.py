@@ -70,7 +70,7 @@ class FolderSink(Sink):
         format: The names and the content of the files.
     """
 
-    takes_resends = True
+    takes_resends = takes_parts = True
     format: ClassVar[SinkFileFormat]
     concurrent = True  # each stream has a folder of its own, under a lock
     takes_urls = True

@@ -28,6 +28,7 @@ from qbcd.spark_source.images import ChangeImage, ImageFile
 MEMORY = 256 << 20  # bytes that DuckDB holds for a partition; it reads rows of a few MB at a time
 PIECE_BYTES = 8 << 20  # of a record batch, by the average of its files
 PIECE_ROWS = 24_576  # of a record batch, at most: a row group of the local engine
+_UNREAD = "if the types of columns changed meanwhile, load the stream again; otherwise check the workdir on this host"
 VECTOR = 2048  # rows that DuckDB computes at once
 MISFIT = "not a value of type"
 STAGED, LAYERS, RANGES = "qbcd_staged", "qbcd_layers", "qbcd_ranges"  # in the queries of a piece
@@ -57,6 +58,8 @@ class FilePiece:
         part: The ordinals to read; None if the rows have none.
         fixed: The values of the last columns, equal in all rows.
         verified: The whole of each file is compared with its checksum, and not its end alone.
+        added: A file with further columns of the rows, by their ordinals.
+        added_fields: Name and DuckDB type of its columns.
         layers: Files of later batches, which the queries read as :data:`LAYERS`.
         ranges: Numbers of ranges, which the queries read as :data:`RANGES`.
     """
@@ -68,6 +71,8 @@ class FilePiece:
     part: range | None = None
     fixed: tuple[Any, ...] = ()
     verified: bool = True
+    added: Files = ()
+    added_fields: Fields = ()
     layers: Files = ()
     layer_fields: Fields = ()
     ranges: tuple[int, ...] = ()
@@ -114,7 +119,7 @@ def _database(stack: ExitStack) -> LocalDatabase:
 
 
 def _prove(stream: str, piece: FilePiece) -> None:
-    for named in (*piece.files, *piece.layers):
+    for named in (*piece.files, *piece.added, *piece.layers):
         folder = Path(named.folder)
         if named.file.is_intact_in(folder, whole=piece.verified):
             continue
@@ -164,7 +169,9 @@ def _images(
 def _read(stack: ExitStack, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     database = _database(stack)
     connection = database.connection
-    rows = _rows_of(connection, piece.files, piece.fields)
+    rows = [_rows_of(connection, piece.files, piece.fields)]
+    if piece.added:
+        rows.append(_rows_of(connection, piece.added, piece.added_fields))
     if piece.layers:
         connection.execute(f"CREATE VIEW {LAYERS} AS {_rows_of(connection, piece.layers, piece.layer_fields)}")
     if piece.ranges:
@@ -174,7 +181,9 @@ def _read(stack: ExitStack, piece: FilePiece, schema: pa.Schema) -> Iterator[pa.
     number = _rows_of_piece(piece.files)
     for part in _parts(piece.part, number):
         where = "" if part is None else f" WHERE ordinal >= {part.start} AND ordinal < {part.stop}"
-        connection.execute(f"CREATE OR REPLACE VIEW {STAGED} AS SELECT * FROM ({rows}) AS files{where}")
+        joined = " JOIN ".join(f"(SELECT * FROM ({one}) AS files{where})" for one in rows)
+        using = " USING (ordinal)" if piece.added else ""
+        connection.execute(f"CREATE OR REPLACE VIEW {STAGED} AS SELECT * FROM {joined}{using}")
         for query in piece.queries:
             yield from _queried(database, query, number, schema, piece.fixed)
 
@@ -225,7 +234,7 @@ def _typed(found: pa.RecordBatch, schema: pa.Schema, fixed: tuple[Any, ...]) -> 
 
 def _explained(error: Exception, stream: str) -> QbcdError:
     if isinstance(error, (OSError, pa.ArrowException)) and not isinstance(error, duckdb.Error):
-        return LocalFailed(f"reading failed: {error}", stream=stream, remedy="check the workdir on this host")
+        return LocalFailed(f"reading failed: {error}", stream=stream, remedy=_UNREAD)
     first = first_line(error)
     if MISFIT in first:
         what = first.partition(": ")[2]

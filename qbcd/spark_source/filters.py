@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from qbcd.local.parquet_rows import text
 from qbcd.model import BatchHeader
-from qbcd.spark_source.change_rows import CHANGE, TIMESTAMP, VERSION, Columns, Condition
+from qbcd.spark_source.change_rows import CHANGE, INTEGERS, TIMESTAMP, VERSION, Columns, Condition, commit_time
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import Filter
@@ -20,12 +20,12 @@ _ORDERED: Mapping[str, tuple[str, Callable[[Any, Any], bool]]] = {
     "LessThan": ("<", lambda a, b: bool(a < b)),
     "LessThanOrEqual": ("<=", lambda a, b: bool(a <= b)),
 }
-_INTEGERS = ("int16", "int32", "int64")  # with texts, the values that both engines compare alike in wire form
+_END = "\0"  # it would end the SQL
 
 
 def versions_of(filters: Sequence[Filter], header: BatchHeader) -> bool:
     """Return False if no row of the batch can satisfy the filters: by its version and its time."""
-    at = datetime.fromtimestamp(header.ts_ms / 1000, timezone.utc)
+    at = commit_time(header)
     for one in filters:
         name, found = _column(one), _ORDERED.get(type(one).__name__)
         if name == VERSION and found is not None and not found[1](header.seq, _value(one)):
@@ -39,12 +39,16 @@ def versions_of(filters: Sequence[Filter], header: BatchHeader) -> bool:
 
 
 def conditions_of(filters: Sequence[Filter], columns: Columns) -> list[Condition]:
-    """Return the filters that DuckDB can apply: on the kind of change, on texts and on integers."""
+    """Return the filters that DuckDB can apply: on the kind of change, on texts and on integers.
+
+    Args:
+        columns: The columns of the read, in the types that its values have in Spark.
+    """
     travels, found = dict(columns), []
     for one in filters:
         name = _column(one)
         kind = "text" if name == CHANGE else travels[name].kind if name in travels else ""
-        wanted: type | None = str if kind == "text" else int if kind in _INTEGERS else None
+        wanted: type | None = str if kind == "text" else int if kind in INTEGERS else None
         sql = _condition(one, wanted) if name and wanted else None
         if name and sql:
             found.append(Condition(name, sql))
@@ -57,9 +61,12 @@ def _condition(one: Filter, wanted: type) -> str | None:
         return "IS NOT NULL"
     if kind == "IsNull":
         return "IS NULL"
-    if kind == "In" and value and all(type(item) is wanted for item in value):
+    values = value if kind == "In" and value else [value]
+    if not all(type(item) is wanted and _END not in str(item) for item in values):
+        return None
+    if kind == "In":
         return f"IN ({', '.join(map(_literal, value))})"
-    if kind in _ORDERED and type(value) is wanted:
+    if kind in _ORDERED:
         return f"{_ORDERED[kind][0]} {_literal(value)}"
     return None
 

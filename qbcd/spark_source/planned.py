@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +15,26 @@ from qbcd.api import open, parts_of
 from qbcd.catalog.capture_change import columns_at
 from qbcd.common.wording import batch_numbers
 from qbcd.config.document import did_you_mean
+from qbcd.enrichment import BatchView
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, SchemaChanged, StateConflict, StateMissing
 from qbcd.local.part_files import PartFile
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import typed_name
+from qbcd.model.wire import ELEMENTS, typed_name
 from qbcd.sites import not_prepared
 from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.spark_source import outbox_files, replica_rows
-from qbcd.spark_source.change_rows import ADDED, VERSION, Condition, arrow_schema, change_queries, staged_fields
+from qbcd.spark_source.change_rows import (
+    ADDED,
+    VERSION,
+    Condition,
+    ReadColumns,
+    arrow_schema,
+    change_queries,
+    commit_time,
+    event_column,
+    staged_fields,
+)
 from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
 from qbcd.spark_source.filters import conditions_of, versions_of
 from qbcd.spark_source.options import EARLIEST, LATEST, ReadOptions
@@ -48,6 +59,7 @@ class Loaded:
     Attributes:
         seq: Its last batch.
         columns: The columns of the read.
+        events: Columns of what events have after their images: added fields, elements of sets.
         changes: It reads changes, and not the rows of the replica.
         whole: It reads all columns.
     """
@@ -55,6 +67,7 @@ class Loaded:
     epoch: int
     seq: int
     columns: tuple[tuple[str, Travel], ...]
+    events: tuple[tuple[str, Travel], ...] = ()
     changes: bool = True
     whole: bool = True
 
@@ -62,7 +75,7 @@ class Loaded:
         """Return the columns as Spark's schema."""
         from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
 
-        fields = [StructField(name, _spark_type(travel)) for name, travel in self.columns]
+        fields = [StructField(name, _spark_type(travel)) for name, travel in (*self.columns, *self.events)]
         added: dict[str, DataType] = {VERSION: LongType()}
         if self.changes:
             added = dict(zip(ADDED, (StringType(), LongType(), TimestampType()), strict=True))
@@ -165,19 +178,31 @@ def load(options: ReadOptions) -> Loaded:
         if options.rows == "replica":
             replica_rows.refuse_unreadable(stream, row)
         captured = {column.name: column.travel for column in columns_at(row.checkpoint)}
+        events = _event_columns(stream, captured) if options.rows == "changes" else {}
+        known = {**captured, **events}
         for name in options.columns:
-            if name not in captured:
-                near = did_you_mean(name, captured, f"its columns: {', '.join(captured)}")
+            if name not in known:
+                near = did_you_mean(name, known, f"its columns: {', '.join(known)}")
                 raise ConfigError(f"has no column {name!r}", stream=stream.name, remedy=near)
-        columns = tuple((name, captured[name]) for name in options.columns or captured)
-        taken = sorted({name for name, _ in columns} & set(ADDED))
+        columns = tuple((name, captured[name]) for name in options.columns or captured if name in captured)
+        taken = sorted({name for name, _ in columns} & {*ADDED, *events})
         if taken:
             raise ConfigError(
                 f"column {taken[0]} of the table has a name that change rows need themselves",
                 stream=stream.name,
                 remedy="leave it out with the option columns",
             )
-        return Loaded(row.epoch, row.last_batch_seq, columns, options.rows == "changes", not options.columns)
+        chosen = tuple((name, events[name]) for name in options.columns or events if name in events)
+        return Loaded(
+            row.epoch, row.last_batch_seq, columns, chosen, options.rows == "changes", whole=not options.columns
+        )
+
+
+def _event_columns(stream: Stream, captured: Mapping[str, Travel]) -> dict[str, Travel]:
+    """Return the columns of what a stream's events have after their images."""
+    found = [(ELEMENTS, Travel("text"))] if any(travel.unordered for travel in captured.values()) else []
+    found += [] if stream.enrichment is None else stream.enrichment.fields
+    return {event_column(name): travel for name, travel in found}
 
 
 @contextmanager
@@ -191,9 +216,27 @@ def plain_errors() -> Iterator[None]:
 
 
 # -- batches -----------------------------------------------------------------------------------------------------------
-def headers_after(stream: Stream, epoch: int, seq: int) -> list[BatchHeader]:
-    """Return the batches of an epoch after a number, oldest first."""
-    return [one for one in stream.site.context.batches((epoch, seq)) if one.epoch == epoch]
+@dataclass(frozen=True)
+class ReadableBatches:
+    """Batches of an epoch that have their added fields.
+
+    Attributes:
+        headers: Those that the site still has, oldest first.
+        last: The number of the newest one, also if it was removed.
+    """
+
+    headers: list[BatchHeader]
+    last: int
+
+
+def readable(stream: Stream, row: StreamRow, after: int = 0) -> ReadableBatches:
+    """Return the batches that can be read, of those after a number."""
+    found = [one for one in stream.site.context.batches((row.epoch, after)) if one.epoch == row.epoch]
+    if stream.enrichment is None:
+        return ReadableBatches(found, row.last_batch_seq)
+    ready = list(takewhile(stream.enrichment.is_ready, found))
+    waiting = found[len(ready) :]
+    return ReadableBatches(ready, min([row.last_batch_seq, *(one.seq - 1 for one in waiting)]))
 
 
 def refuse_gap(stream: Stream, headers: Sequence[BatchHeader], wanted: range, epoch: int) -> None:
@@ -225,18 +268,16 @@ def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> 
         _pin(stream)
         if options.rows == "replica":
             return replica_rows.partitions(stream, row, loaded.columns)
-        headers = headers_after(stream, row.epoch, 0)
-        first = headers[0].seq if headers else row.last_batch_seq + 1
-        starting = {"": first, EARLIEST: first, LATEST: row.last_batch_seq + 1}.get(
-            str(options.starting), options.starting
-        )
-        last = row.last_batch_seq if options.ending is None else options.ending
+        there = readable(stream, row)
+        first = there.headers[0].seq if there.headers else there.last + 1
+        starting = {"": first, EARLIEST: first, LATEST: there.last + 1}.get(str(options.starting), options.starting)
+        last = there.last if options.ending is None else options.ending
         assert isinstance(starting, int)
         if options.ending is not None and options.ending < starting:
             raise ConfigError(
                 f"endingVersion {options.ending} is before the first version, {starting}",
                 stream=stream.name,
-                remedy=f"versions from {first} to {row.last_batch_seq} are there",
+                remedy=f"versions from {first} to {there.last} are there",
             )
         if starting < first and first <= last:
             raise StateConflict(
@@ -245,7 +286,7 @@ def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> 
                 remedy=f"startingVersion {first}, and the rows before it by the option rows 'replica'; or raise "
                 "`retain` before the next time",
             )
-        read = [header for header in headers if starting <= header.seq <= last]
+        read = [header for header in there.headers if starting <= header.seq <= last]
         read = [header for header in read if versions_of(filters, header)]
         return partitions(parts, stream, read, loaded, conditions_of(filters, loaded.columns))
 
@@ -304,20 +345,30 @@ def partitions(
     conditions: Sequence[Condition] = (),
 ) -> list[Rows]:
     """Return partitions of batches: files, or parts of large ones; small batches share one."""
-    schema = arrow_schema(loaded.columns, changes=True)
+    schema = arrow_schema([*loaded.columns, *loaded.events], changes=True)
     names = {header.fingerprint for header in stream.site.context.batches()}
     files = outbox_files.OutboxFiles(parts.config.own_folder, parts.state.project_id, stream, names)
     found: list[tuple[int, FilePiece]] = []
     for header in headers:
-        queries, images = change_queries(header, loaded.columns, conditions)
+        view = stream.enrichment.view(header) if stream.enrichment is not None and loaded.events else None
+        stored = {} if view is None else view.columns
+        queries, images = change_queries(header, ReadColumns(loaded.columns, loaded.events, stored), conditions)
         if not queries:
             continue
-        at = datetime.fromtimestamp(0, timezone.utc) + timedelta(milliseconds=header.ts_ms)
-        fields, fixed = tuple(staged_fields(header)), (header.seq, at)
+        fields, fixed = tuple(staged_fields(header)), (header.seq, commit_time(header))
         for named, part, verified in _parts(stream, files, header):
-            piece = FilePiece((named,), fields, queries, images, part, fixed, verified)
+            piece = FilePiece((named,), fields, queries, images, part, fixed, verified, *_added_file(view))
             found.append((_share(named.file.size, part, header), piece))
     return list(_grouped(stream.name, schema, found))
+
+
+def _added_file(view: BatchView | None) -> tuple[tuple[NamedFile, ...], tuple[tuple[str, str], ...]]:
+    """Return the file with a batch's added fields and its columns; nothing without one."""
+    if view is None or view.path is None:
+        return (), ()
+    path, texts = view.path.absolute(), [(column, "VARCHAR") for column in view.columns.values()]
+    named = NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size))
+    return (named,), (("ordinal", "BIGINT"), *texts)
 
 
 def _share(size: int, part: range | None, header: BatchHeader) -> int:

@@ -10,18 +10,18 @@ import time
 from contextlib import ExitStack
 
 from qbcd.errors import StateConflict
-from qbcd.model import BatchHeader
 from qbcd.spark_source.change_rows import change_count
 from qbcd.spark_source.executor import Rows
 from qbcd.spark_source.options import LATEST, ReadOptions
 from qbcd.spark_source.planned import (
     Loaded,
+    ReadableBatches,
     has_other_columns,
-    headers_after,
     opened,
     partitions,
     plain_errors,
     prepared_row,
+    readable,
     refuse_changed_columns,
     refuse_gap,
     refuse_other_epoch,
@@ -46,7 +46,7 @@ class Follower:
             self._parts, self._stream = self._open.enter_context(opened(options))
         self._name = self._stream.name
         self._target: int | None = None  # the last batch of a query that ends by itself
-        self._looked, self._headers = 0.0, list[BatchHeader]()
+        self._looked, self._there = 0.0, ReadableBatches([], 0)
         self._row: StreamRow | None = None
         self._acknowledged = -1
         self._reached: int | None = None  # the last batch that was planned or done; None if not known
@@ -90,11 +90,11 @@ class Follower:
 
     def _first(self, row: StreamRow) -> int:
         """Return the number of the first batch to read."""
-        headers = headers_after(self._stream, row.epoch, 0)
-        oldest = headers[0].seq if headers else row.last_batch_seq + 1
+        there = readable(self._stream, row)
+        oldest = there.headers[0].seq if there.headers else there.last + 1
         starting = self._options.starting
         if starting == LATEST:
-            return row.last_batch_seq + 1
+            return there.last + 1
         if not isinstance(starting, int):
             return oldest
         if starting < oldest:
@@ -109,12 +109,12 @@ class Follower:
         """Return the newest batch."""
         with plain_errors():
             row = self._current()
-            return {"epoch": row.epoch, "seq": row.last_batch_seq}
+            return {"epoch": row.epoch, "seq": readable(self._stream, row).last}
 
     def end_at_newest(self) -> None:
         """Let the query end at the batch that is the newest now."""
         with plain_errors():
-            self._target = self._current().last_batch_seq
+            self._target = readable(self._stream, self._current()).last
 
     def latest(self, start: Offset | None = None, most: int | None = None) -> Offset:
         """Return the last batch of the next micro-batch, or `start`, which is acknowledged.
@@ -134,9 +134,10 @@ class Follower:
             row = self._look()
             if start is not None:
                 self._refuse_unknown(row, start)
-            oldest = self._headers[0].seq if self._headers else row.last_batch_seq + 1
+            headers = self._there.headers
+            oldest = headers[0].seq if headers else self._there.last + 1
             after = oldest - 1 if self._reached is None else self._reached
-            end = self._end(row, after, most)
+            end = self._end(row.epoch, after, most)
             self._returned = end
             return {"epoch": row.epoch, "seq": end}
 
@@ -145,8 +146,8 @@ class Follower:
         now, row = time.monotonic(), self._row
         if row is None or now - self._looked > LOOK_EVERY_S:
             row = self._current()
-            if self._row is None or (row.epoch, row.last_batch_seq) != (self._row.epoch, self._row.last_batch_seq):
-                self._headers = headers_after(self._stream, row.epoch, 0)
+            if self._row is None or (row.epoch, row.last_batch_seq) != (self._row.epoch, self._there.last):
+                self._there = readable(self._stream, row)
             self._row, self._looked = row, now
         return row
 
@@ -161,10 +162,11 @@ class Follower:
                 remedy=f"restore the newer state, or qbcd reset {self._name} and a new checkpoint",
             )
 
-    def _end(self, row: StreamRow, after: int, most: int | None) -> int:
+    def _end(self, epoch: int, after: int, most: int | None) -> int:
         """Return the last batch of the next micro-batch; `after` if there is none."""
-        target = row.last_batch_seq if self._target is None else min(self._target, row.last_batch_seq)
-        waiting = [header for header in self._headers if after < header.seq <= target]
+        last = self._there.last
+        target = last if self._target is None else min(self._target, last)
+        waiting = [header for header in self._there.headers if after < header.seq <= target]
         end, rows = after, 0
         for header in waiting:
             if header.seq > self._loaded.seq and has_other_columns(header, self._loaded):
@@ -175,7 +177,7 @@ class Follower:
             if most is not None and rows > most and end > after:
                 break
             end = header.seq
-        refuse_gap(self._stream, waiting, range(after + 1, max(end, target if not waiting else end) + 1), row.epoch)
+        refuse_gap(self._stream, waiting, range(after + 1, max(end, target if not waiting else end) + 1), epoch)
         return end
 
     # -- batches -----------------------------------------------------------------------------------------------------
@@ -188,7 +190,8 @@ class Follower:
         with plain_errors():
             row = self._current()
             self._refuse_unknown(row, start)
-            headers = [one for one in headers_after(self._stream, row.epoch, start["seq"]) if one.seq <= end["seq"]]
+            there = readable(self._stream, row, start["seq"])
+            headers = [one for one in there.headers if one.seq <= end["seq"]]
             refuse_gap(self._stream, headers, range(start["seq"] + 1, end["seq"] + 1), row.epoch)
             for header in headers:
                 refuse_changed_columns(self._stream, header, self._loaded)
@@ -214,8 +217,9 @@ class Follower:
                 f"{self._name} {sink}",
             )
         if known is None or known[:2] < (done["epoch"], done["seq"]):
-            one = next(iter(headers_after(self._stream, done["epoch"], done["seq"] - 1)), None)
-            if one is not None and one.seq == done["seq"]:
+            waiting = self._stream.site.context.batches((done["epoch"], done["seq"] - 1))
+            one = next(iter(waiting), None)
+            if one is not None and (one.epoch, one.seq) == (done["epoch"], done["seq"]):
                 state.acknowledge(self._name, sink, one)
             elif known is None:
                 state.enroll(self._name, sink, done["epoch"], done["seq"])

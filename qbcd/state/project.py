@@ -23,7 +23,19 @@ from qbcd.errors import StateConflict
 from qbcd.model import PART, WHOLE, BatchHeader
 from qbcd.state.bootstrap import create_missing, insert_once
 from qbcd.state.database import StateDatabase
-from qbcd.state.project_tables import ACK, ADDED, DELIVERY_ERROR, ENRICHED, HISTORY, METADATA, PROGRESS, REFUSAL, RESEND
+from qbcd.state.project_tables import (
+    ACK,
+    ADDED,
+    DELIVERY_ERROR,
+    ENRICHED,
+    HISTORY,
+    INTEREST,
+    METADATA,
+    PROGRESS,
+    REFUSAL,
+    RESEND,
+    SUBSCRIBED,
+)
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
 from qbcd.state.tables import seal, unseal
@@ -157,7 +169,7 @@ class ProjectState(StateDatabase):
     def enroll(self, stream: str, sink: str, epoch: int, seq: int) -> None:
         """Let `sink` begin after batch (epoch, seq), unless it has begun already."""
         named = {"stream": stream, "sink": sink, "epoch": epoch, "batch_seq": seq, "fingerprint": ""}
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             here = (ACK.c.stream == stream) & (ACK.c.sink == sink)
             if conn.execute(select(ACK.c.sink).where(here)).first() is not None:
                 return
@@ -169,7 +181,7 @@ class ProjectState(StateDatabase):
         Raises:
             StateConflict: The sink acknowledged a later batch, or another batch of this number.
         """
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             try:
                 self._acknowledge(conn, stream, sink, header)
             except IntegrityError as error:
@@ -248,7 +260,7 @@ class ProjectState(StateDatabase):
         return noted
 
     @contextmanager
-    def _changing(self, stream: str) -> Iterator[Connection]:
+    def changing(self, stream: str) -> Iterator[Connection]:
         """A write transaction that changes acknowledgements or resends of a stream."""
         try:
             with self.write() as conn:
@@ -276,7 +288,7 @@ class ProjectState(StateDatabase):
 
     def retire_sink(self, stream: str, sink: str) -> None:
         """Forget a sink that was removed from the stream's configuration."""
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             conn.execute(delete(ACK).where((ACK.c.stream == stream) & (ACK.c.sink == sink)))
             conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
             conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
@@ -288,13 +300,18 @@ class ProjectState(StateDatabase):
 
         It replaces a request that still waits. The sink's deliveries wait until :meth:`resent`.
         """
-        with self._changing(stream) as conn:
-            here = _resend_of(stream, sink)
-            before = conn.execute(select(RESEND.c.number).where(here).with_for_update()).scalar() or 0
-            made = {"stream": stream, "sink": sink, "number": before + 1, "restriction": restriction}
-            conn.execute(delete(RESEND).where(here))
-            conn.execute(insert(RESEND).values(**seal(RESEND, made), pending=True, at=self.facts.clock))
-        return Resend(sink, int(before) + 1, restriction)
+        with self.changing(stream) as conn:
+            number = self.put_resend(conn, stream, sink, restriction)
+        return Resend(sink, number, restriction)
+
+    def put_resend(self, conn: Connection, stream: str, sink: str, restriction: str) -> int:
+        """Record a request in a transaction of :meth:`changing`; return its number."""
+        here = _resend_of(stream, sink)
+        before = conn.execute(select(RESEND.c.number).where(here).with_for_update()).scalar() or 0
+        made = {"stream": stream, "sink": sink, "number": before + 1, "restriction": restriction}
+        conn.execute(delete(RESEND).where(here))
+        conn.execute(insert(RESEND).values(**seal(RESEND, made), pending=True, at=self.facts.clock))
+        return int(before) + 1
 
     def resends(self, stream: str) -> dict[str, Resend]:
         """Return the requests that wait, by sink.
@@ -313,7 +330,7 @@ class ProjectState(StateDatabase):
 
     def drop_resend(self, stream: str, one: Resend) -> None:
         """Forget a request that cannot be carried out."""
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             here = _resend_of(stream, one.sink) & (RESEND.c.number == one.number)
             conn.execute(update(RESEND).where(here).values(pending=False))
 
@@ -325,7 +342,7 @@ class ProjectState(StateDatabase):
         Raises:
             StateConflict: The sink acknowledged a later batch.
         """
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             here = (ACK.c.stream == stream) & (ACK.c.sink == one.sink)
             found = conn.execute(select(ACK).where(here).with_for_update()).mappings().first()
             old = _acknowledged(unseal(ACK, dict(found))) if found else Acknowledged(0, 0, "")
@@ -407,7 +424,7 @@ class ProjectState(StateDatabase):
             StateConflict: As :meth:`acknowledge`.
         """
         lost = sum(header.counts.values())
-        with self._changing(stream) as conn:
+        with self.changing(stream) as conn:
             now = float(conn.execute(select(self.facts.clock)).scalar_one())
             run = Run(stream, now, now, "ok", header.epoch, header.seq, cost={_SKIPPED: sink, "events": lost})
             values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
@@ -469,8 +486,8 @@ class ProjectState(StateDatabase):
 
         Its history is kept.
         """
-        with self._changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, PROGRESS):
+        with self.changing(stream) as conn:
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 

@@ -79,6 +79,18 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
+INTEREST = make_table(
+    METADATA,
+    PREFIX + "interest",
+    text("stream", key=True),
+    text("wanted"),
+    text("captured"),
+    seconds("at"),
+    loose=("at",),
+)
+SUBSCRIBED = make_table(
+    METADATA, PREFIX + "subscribed", text("stream", key=True), text("digest", key=True), big("number"), loose=()
+)
 PROGRESS = make_table(
     METADATA,
     PREFIX + "progress",
@@ -88,7 +100,7 @@ PROGRESS = make_table(
     big("events"),
     loose=(),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, PROGRESS)  # states of older versions lack these tables
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, INTEREST, SUBSCRIBED, PROGRESS)  # states of older versions lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

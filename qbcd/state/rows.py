@@ -149,7 +149,7 @@ def _renamed(
     return {**checkpoint, Entry.REQUESTED: {**requested, "options": {**options, "replica": new}}}
 
 
-_OF_VIEWS = ("added", "selected")  # of a header
+_OF_VIEWS = ("added", "selected", "part")  # of a header
 
 
 def batch_to_json(header: BatchHeader) -> dict[str, Any]:

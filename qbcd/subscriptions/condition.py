@@ -21,7 +21,9 @@ from qbcd.subscriptions.definition import ConditionRefused
 Tree = Any  # a node of sqlglot, whose types change between versions
 Kind = str  # of a column: number, float, text, boolean, set, or a DuckDB type that texts are cast to
 _LITERAL = re.compile(r"""("(?:[^"]|"")*")|('(?:[^']|'')*')|(?<![\w.$])(\d+(?:\.\d+)?)(?![\w.])""")
+_TEXT_OR_NUMBER = re.compile(r"""('(?:[^']|'')*'|(?<![\w.$])\d+(?:\.\d+)?(?![\w.]))""")
 PARAMETER = "qbcd_p"
+_NAMES = [f":{PARAMETER}{place}" for place in range(64)]
 _SETS = {"CONTAINS_ALL", "CONTAINS_ANY", "CONTAINED_IN"}
 NUMBERS = {"number", "float"}
 MOST_DIGITS = 30  # of a literal
@@ -79,7 +81,8 @@ class Columns:
                 return place
         free = ", ".join(one for one in self.kinds if one not in self.barred)
         what = "may not be used in subscriptions" if name in self.barred else "is not captured"
-        raise ConditionRefused(f"column {name!r} {what}", remedy=f"use one of: {free}")
+        remedy = f"use one of: {free}" if free else "name captured columns under `subscriptions.streams`"
+        raise ConditionRefused(f"column {name!r} {what}", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,36 @@ class Anchor:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """A conjunct that bounds a column by literals: its values, or an end of an interval.
+
+    Attributes:
+        column: Its name.
+        form: ``in``, ``low`` or ``high``; of the elements of a set ``any`` or ``all``.
+        parameters: The places of the literals; a negative number has a minus sign in the condition: ``-1 - place``.
+    """
+
+    column: str
+    form: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SetTest:
+    """A conjunct about the elements of a set.
+
+    Attributes:
+        column: Its name.
+        function: ``CONTAINS_ALL``, ``CONTAINS_ANY`` or ``CONTAINED_IN``.
+        parameters: The places of the literals.
+    """
+
+    column: str
+    function: str
+    parameters: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Shape:
     """A condition without its literals.
 
@@ -110,6 +143,9 @@ class Shape:
         columns: The names of its columns.
         equal: The columns that must equal a literal, with its place.
         patterns: The literals that are patterns of LIKE.
+        bounds: Conjuncts that bound a text or an exact number.
+        conjuncts: Their number.
+        of_set: The first conjunct about a set; None without one.
     """
 
     text: str
@@ -120,17 +156,29 @@ class Shape:
     equal: tuple[tuple[int, int], ...] = ()
     tree: Tree = None
     patterns: tuple[int, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    conjuncts: int = 0
+    of_set: SetTest | None = None
+
+
+def _name(place: int) -> str:
+    return f":{PARAMETER}{place}"
 
 
 def divided(condition: str) -> tuple[str, tuple[str, ...]]:
     """Return a condition without literals, and its literals: numbers as written, quoted texts."""
-    literals: list[str] = []
+    if '"' not in condition:
+        parts = _TEXT_OR_NUMBER.split(condition)
+        literals = parts[1::2]
+        parts[1::2] = _NAMES[: len(literals)] if len(literals) <= len(_NAMES) else map(_name, range(len(literals)))
+        return "".join(parts), tuple(literals)
+    literals = []
 
     def named(match: re.Match[str]) -> str:
         if match[1]:  # a quoted identifier
             return match[1]
         literals.append(match[0])
-        return f":{PARAMETER}{len(literals) - 1}"
+        return _name(len(literals) - 1)
 
     return _LITERAL.sub(named, condition), tuple(literals)
 
@@ -194,7 +242,20 @@ class _Reader:
         anchors = [anchor for part in _conjuncts(tree) if isinstance(part, exp.EQ) and (anchor := self._anchored(part))]
         patterns = tuple(_number(bare(node.expression)) for node in tree.find_all(exp.Like))
         equal = tuple((anchor.column, anchor.parameters[0]) for anchor in anchors)
-        return Shape(_shown(tree), types, self._anchor(tree), partial(self._sql, tree), columns, equal, tree, patterns)
+        parts = _conjuncts(tree)
+        return Shape(
+            _shown(tree),
+            types,
+            self._anchor(tree),
+            partial(self._sql, tree),
+            columns,
+            equal,
+            tree,
+            patterns,
+            tuple(bound for part in parts for bound in self._bounds(part)),
+            len(parts),
+            next((_of_set(part) for part in parts if isinstance(part, exp.Anonymous)), None),
+        )
 
     def _refuse_unknown(self, node: Tree) -> None:
         if isinstance(node, exp.Anonymous) and node.name.upper() in _SETS:
@@ -239,6 +300,8 @@ class _Reader:
         sides = [node.this, *node.args.get("expressions", ()), *(node.args.get(key) for key in _OPERANDS)]
         operands = [bare(side) for side in sides if side is not None]
         shown = _shown(node)
+        if isinstance(node, exp.In) and not node.expressions:
+            raise ConditionRefused(f"{shown} has no values", remedy="name values, or leave it out")
         kinds = {self._of_operand(operand) for operand in operands}
         if "set" in kinds:
             raise ConditionRefused(f"{shown} compares a set", remedy="use contains_all, contains_any or contained_in")
@@ -331,6 +394,47 @@ class _Reader:
             return Anchor(self._columns.place(column.name), tuple(map(_number, elements)), element=True, every=every)
         return None
 
+    def _bounds(self, part: Tree) -> list[Bound]:
+        """Return what a conjunct says about the values of one column; empty if nothing is known."""
+        part = bare(part)
+        if isinstance(part, exp.Anonymous):
+            form = {"CONTAINS_ANY": "any", "CONTAINS_ALL": "all"}.get(part.name.upper())
+            found_set = _of_set(part)
+            return [Bound(found_set.column, form, found_set.parameters)] if form else []
+        column, values, forms = bare(part.this) if part.this is not None else None, [], ["in"]
+        if isinstance(part, exp.Between):
+            values, forms = [part.args["low"], part.args["high"]], ["low", "high"]
+        elif isinstance(part, exp.In):
+            values, forms = [list(part.expressions)], ["in"]
+        elif type(part) in _BOUNDS:
+            column, value, forms = bare(part.this), bare(part.expression), [_BOUNDS[type(part)]]
+            if not isinstance(column, exp.Column):
+                column, value, forms = value, column, [_TURNED[forms[0]]]
+            values = [value]
+        if not isinstance(column, exp.Column) or self._kind(column) not in ("text", "number"):
+            return []
+        wanted = "text" if self._kind(column) == "text" else "number"
+        found = []
+        for form, value in zip(forms, values, strict=False):
+            places = [self._place(each, wanted) for each in (value if isinstance(value, list) else [value])]
+            known = tuple(place for place in places if place is not None)
+            if known and len(known) == len(places):
+                found.append(Bound(column.name, form, known))
+        return found
+
+    def _place(self, value: Tree, kind: Kind) -> int | None:
+        """Return the place of a literal of a kind, as in `Bound.parameters`; None for anything else."""
+        value = bare(value)
+        negative = isinstance(value, exp.Neg)
+        if negative:
+            value = bare(value.this)
+        if not isinstance(value, exp.Placeholder):
+            return None
+        place = _number(value)
+        if (self._kinds[place] == "text") != (kind == "text"):
+            return None
+        return -1 - place if negative else place
+
     def _sql(self, tree: Tree, row: str, constants: str) -> str:
         def spelled(node: Tree) -> Tree:
             if isinstance(node, exp.Placeholder):
@@ -343,7 +447,14 @@ class _Reader:
         return str(tree.copy().transform(_functions).transform(spelled).sql("duckdb"))
 
 
+def _of_set(part: Tree) -> SetTest:
+    column, *elements = part.expressions
+    return SetTest(column.name, part.name.upper(), tuple(map(_number, elements)))
+
+
 _OPERANDS = ("expression", "low", "high")
+_BOUNDS = {exp.EQ: "in", exp.GT: "low", exp.GTE: "low", exp.LT: "high", exp.LTE: "high"}
+_TURNED = {"in": "in", "low": "high", "high": "low"}
 
 
 def _shown(tree: Tree | str) -> str:

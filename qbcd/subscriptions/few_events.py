@@ -5,20 +5,23 @@ It gives the same matches as the join, and costs microseconds for one event, but
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlglot import exp
 
+from qbcd.matching import SetIndex, SetRelation, Workload, index_for
 from qbcd.subscriptions.condition import PARAMETER, Columns, Shape, bare
 from qbcd.subscriptions.definition import Subscription
 
 MOST_TRIED = 5_000  # candidates of one call; a join is faster for more
 MOST_UNANCHORED = 500  # subscriptions of shapes without a look-up
+EVENT_ELEMENTS = 8  # of a set, as the cost model assumes
 
 Row = Sequence[Any]
 Test = Callable[[Row, Row], Any]  # row and literals -> True, False or None
 Tree = Any
+Values = Any  # a column of Arrow
 
 
 class TooMany(Exception):
@@ -36,46 +39,75 @@ class ShapeIndex:
     def __init__(
         self, shape: Shape, columns: Columns, rows: Sequence[tuple[Any, ...]], anchors: Sequence[tuple[int, Any]]
     ) -> None:
-        self._test = _compiled(shape.tree, columns)
         self._literals = {row[0]: row[1:] for row in rows}
-        self._element = shape.anchor is not None and shape.anchor.element
+        self._sets = _set_search(shape, columns, self._literals)
         self._places: tuple[int, ...] = ()
         self._found: dict[Any, list[int]] = {}
-        if shape.anchor is None:
-            self._all = list(self._literals)
-            return
-        self._all = []
-        if shape.equal and not self._element and len(shape.anchor.parameters) == 1:
-            self._places = tuple(column for column, _ in shape.equal)
-            parameters = [parameter for _, parameter in shape.equal]
-            for number, literals in self._literals.items():
-                self._found.setdefault(tuple(literals[one] for one in parameters), []).append(number)
-            return
-        self._places = (shape.anchor.column,)
-        for number, value in anchors:
-            self._found.setdefault((value,), []).append(number)
+        self._all = list(self._literals) if shape.anchor is None else []
+        decided = shape.conjuncts == 1 and self._sets is not None
+        if self._sets is None and shape.anchor is not None:
+            if shape.equal and len(shape.anchor.parameters) == 1:
+                self._places = tuple(column for column, _ in shape.equal)
+                parameters = [parameter for _, parameter in shape.equal]
+                for number, literals in self._literals.items():
+                    self._found.setdefault(tuple(literals[one] for one in parameters), []).append(number)
+                decided = shape.conjuncts == len(shape.equal)
+            else:
+                self._places = (shape.anchor.column,)
+                for number, value in anchors:
+                    self._found.setdefault((value,), []).append(number)
+        self._test = None if decided else _compiled(shape.tree, columns)
 
-    def matches(self, row: Row) -> Iterator[int]:
-        """Yield the numbers of subscriptions whose condition a row meets.
+    def matches(self, row: Row) -> Iterable[int]:
+        """Return the numbers of subscriptions whose condition a row meets.
+
+        Args:
+            row: Its values; sets are frozen, without NULL.
 
         Raises:
             TooMany: There are too many candidates.
         """
-        for number in self._candidates(row):
-            if self._test(row, self._literals[number]) is True:
-                yield number
+        found, test, literals = self._candidates(row), self._test, self._literals
+        if test is None:
+            return found
+        return [number for number in found if test(row, literals[number]) is True]
 
-    def _candidates(self, row: Row) -> Sequence[int]:
-        if not self._places:
-            return self._all
-        if not self._element:
-            found = self._found.get(tuple(row[place] for place in self._places), ())
+    def _candidates(self, row: Row) -> Collection[int]:
+        found: Collection[int]
+        if self._sets is not None:
+            column, relation, index = self._sets
+            found = () if row[column] is None else index.find(relation, row[column])
+        elif self._places:
+            found = self._found.get(tuple([row[place] for place in self._places]), ())
         else:
-            elements = {one for one in row[self._places[0]] or () if one is not None}
-            found = list(dict.fromkeys(number for one in elements for number in self._found.get((one,), ())))
-        if len(found) > MOST_TRIED:
+            found = self._all
+        if len(found) > MOST_TRIED and self._test is not None:
             raise TooMany
         return found
+
+
+def _set_search(
+    shape: Shape, columns: Columns, literals: Mapping[int, Sequence[Any]]
+) -> tuple[int, SetRelation, SetIndex[int]] | None:
+    """Return column, relation and index of a conjunct about a set; None without one."""
+    one = shape.of_set
+    if one is None or (shape.anchor is not None and not shape.anchor.element):
+        return None
+    sets = {number: frozenset(values[place] for place in one.parameters) for number, values in literals.items()}
+    domain = len(frozenset().union(*sets.values()))
+    size = sum(map(len, sets.values())) / len(sets)
+    relation = _RELATIONS[one.function]
+    index: SetIndex[int] = index_for(Workload(len(sets), size, domain, EVENT_ELEMENTS, {relation: 1.0}))
+    for number, elements in sets.items():
+        index.insert(number, elements)
+    return columns.place(one.column), relation, index
+
+
+_RELATIONS = {  # of the set of a subscription to that of the event
+    "CONTAINS_ALL": SetRelation.CONTAINED_IN,
+    "CONTAINS_ANY": SetRelation.OVERLAPS,
+    "CONTAINED_IN": SetRelation.CONTAINS_ALL,
+}
 
 
 class FewEvents:
@@ -83,50 +115,76 @@ class FewEvents:
 
     Args:
         subscriptions: By their numbers.
+        used: Positions of the columns of all conditions.
     """
 
-    def __init__(self, shapes: Sequence[ShapeIndex], subscriptions: Mapping[int, Subscription]) -> None:
-        self._shapes, self._subscriptions = shapes, subscriptions
+    def __init__(
+        self, shapes: Sequence[ShapeIndex], subscriptions: Mapping[int, Subscription], used: frozenset[int]
+    ) -> None:
+        self._shapes, self._subscriptions, self._used = shapes, subscriptions, used
 
-    def matches(self, events: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
+    def matches(self, ops: Values, old: Values, new: Values, changed: Values) -> list[tuple[int, str]]:
         """Return position and id of each match, in order.
+
+        Args:
+            ops: A column of the events, as the others.
 
         Raises:
             TooMany: There are too many candidates.
         """
         found: list[tuple[int, str]] = []
-        for position, event in enumerate(events):
-            new, old = (self._met(event[side]) for side in ("after", "before"))
-            for number in new | old:
+        olds, news = self._rows(old), self._rows(new)
+        for position, (op, before, after) in enumerate(zip(ops.to_pylist(), olds, news, strict=True)):
+            is_new, is_old = self._met(after), self._met(before)
+            names: list[str] | None = None
+            for number in is_new | is_old:
                 one = self._subscriptions[number]
-                if _meets(one, number in new, number in old) and _is_of_interest(one, event):
-                    found.append((position, one.id))
+                if not _meets(one.when, number in is_new, number in is_old) or (one.ops and op not in one.ops):
+                    continue
+                if one.columns and op == "u":
+                    names = names or changed[position].as_py() or []
+                    if set(one.columns).isdisjoint(names):
+                        continue
+                found.append((position, one.id))
         return sorted(found)
 
-    def _met(self, image: Mapping[str, Any] | None) -> set[int]:
-        if image is None:
+    def _rows(self, images: Values) -> list[Row | None]:
+        """Return the values of used columns, in the places of all; None for a missing row."""
+        rows: list[Row | None] = []
+        for piece in images.chunks:
+            valid = piece.is_valid().to_pylist()
+            values = [
+                [_frozen(one) for one in piece.field(place).to_pylist()] if place in self._used else [None] * len(piece)
+                for place in range(piece.type.num_fields)
+            ]
+            made = zip(*values, strict=True)
+            rows += [row if there else None for there, row in zip(valid, made, strict=True)]
+        return rows
+
+    def _met(self, row: Row | None) -> set[int]:
+        if row is None:
             return set()
-        row = list(image.values())
         return {number for shape in self._shapes for number in shape.matches(row)}
+
+
+def _frozen(value: Any) -> Any:
+    return frozenset(one for one in value if one is not None) if isinstance(value, list) else value
 
 
 def is_supported(shape: Shape, columns: Columns, size: int) -> bool:
     """Return True if the conditions of a shape can be evaluated here."""
     kinds = list(columns.kinds.values())
     floats = any(kinds[columns.place(name)] == "float" for name in shape.columns)
-    return not floats and not shape.tree.find(exp.Like) and (shape.anchor is not None or size <= MOST_UNANCHORED)
+    found = shape.anchor is not None or shape.of_set is not None
+    return not floats and not shape.tree.find(exp.Like) and (found or size <= MOST_UNANCHORED)
 
 
-def _meets(one: Subscription, new: bool, old: bool) -> bool:
-    return {"new": new, "old": old, "either": new or old, "enters": new and not old, "leaves": old and not new}[
-        one.when
-    ]
-
-
-def _is_of_interest(one: Subscription, event: Mapping[str, Any]) -> bool:
-    if one.ops and event["op"] not in one.ops:
-        return False
-    return not one.columns or event["op"] != "u" or not set(one.columns).isdisjoint(event["changed"] or ())
+def _meets(when: str, new: bool, old: bool) -> bool:
+    if when == "new":
+        return new
+    if when == "old":
+        return old
+    return (new and not old) if when == "enters" else (old and not new) if when == "leaves" else new or old
 
 
 # -- conditions with the logic of SQL, in which None is unknown --------------------------------------------------------
@@ -203,7 +261,7 @@ def _of_set(node: Tree, columns: Columns) -> Test:
         found = value(row, literals)
         if found is None:
             return None
-        have, wanted = {one for one in found if one is not None}, {one(row, literals) for one in listed}
+        have, wanted = found, {one(row, literals) for one in listed}
         if kind == "CONTAINS_ALL":
             return wanted <= have
         return have <= wanted if kind == "CONTAINED_IN" else not have.isdisjoint(wanted)

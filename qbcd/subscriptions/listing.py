@@ -44,17 +44,21 @@ class ListedShape:
 
 
 @dataclass(frozen=True)
-class Interest:
+class NeededPart:
     """The part of a stream that its subscriptions need.
 
     Attributes:
         columns: The columns of conditions; None if a subscription wants every update.
         where: A restriction that every condition implies; empty if none was found.
+        narrowed: The restriction by which the stream is narrowed; empty if it is not.
+        why_wide: Why it is not.
     """
 
     stream: str
     columns: tuple[str, ...] | None
     where: str
+    narrowed: str = ""
+    why_wide: str = ""
 
 
 @dataclass
@@ -67,11 +71,17 @@ class Listing:
 
     subscriptions: list[ListedSubscription] = field(default_factory=list)
     shapes: list[ListedShape] = field(default_factory=list)
-    interests: list[Interest] = field(default_factory=list)
+    interests: list[NeededPart] = field(default_factory=list)
     matches: list[str] | None = None
 
-    def add(self, header: BatchHeader, enricher: SubscriptionEnricher, everything: Subscriptions) -> None:
-        """Add the subscriptions of one stream."""
+    def add(
+        self, header: BatchHeader, enricher: SubscriptionEnricher, everything: Subscriptions, narrowed: tuple[str, str]
+    ) -> None:
+        """Add the subscriptions of one stream.
+
+        Args:
+            narrowed: The restriction by which it is narrowed, or why it is not.
+        """
         from qbcd.local.arrow import event_schema
 
         stream = header.stream
@@ -88,7 +98,7 @@ class Listing:
         if active and all(one.columns for one in active):
             wanted = {*header.key, *matcher.used_columns, *(name for one in active for name in one.columns)}
             columns = tuple(name for name, _ in header.columns if name in wanted)
-        self.interests.append(Interest(stream, columns, matcher.hull))
+        self.interests.append(NeededPart(stream, columns, matcher.hull, *narrowed))
 
 
 def trial_stream(event: Any) -> str:

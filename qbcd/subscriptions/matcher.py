@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,10 +17,14 @@ from qbcd.sql.render import render
 from qbcd.subscriptions.condition import Anchor, Columns, Shape, divided, kind_of_literal, shape_of
 from qbcd.subscriptions.definition import NEEDS_OLD, OPS, WHENS, ConditionRefused, Subscription
 from qbcd.subscriptions.few_events import FewEvents, ShapeIndex, TooMany, is_supported
+from qbcd.subscriptions.hull import Extent, parts_of
 
 SHAPES_PER_QUERY = 64
 MOST_VALUES = 20  # that the hull names
+MOST_SHAPES = 1_000
+MOST_KEPT = 10_000  # reasons of refused shapes
 EVERY_ROW = "TRUE"
+MATCHES = pa.schema([("position", pa.int64()), ("id", pa.string())])
 FEW = 32  # events that are matched in Python
 WORTH = 20  # calls with few events, without another subscription in between, for which that is prepared
 
@@ -35,7 +40,7 @@ class _Relation:
 
     name: str
     shape: Shape
-    size: int = 0
+    size: int = 0  # live subscriptions
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -50,6 +55,7 @@ class Matcher:
         folded: Text columns whose source has an equality of its own, such as one that ignores case.
         old_values: The events of updates and deletes have the old row.
         allowed: The columns that subscriptions may use; default: all.
+        shapes: Most conditions that differ in more than literals; each costs every batch.
     """
 
     def __init__(
@@ -59,7 +65,9 @@ class Matcher:
         folded: Iterable[str] = (),
         old_values: bool = True,
         allowed: Iterable[str] | None = None,
+        shapes: int = MOST_SHAPES,
     ) -> None:
+        self._most_shapes = shapes
         image = events.field("after").type
         fields = [image.field(i) for i in range(image.num_fields)]
         digits = {one.name: _digits(one.type) for one in fields if _kind(one.type) == "number"}
@@ -77,7 +85,7 @@ class Matcher:
         self._relations: dict[tuple[str, tuple[str, ...]], _Relation | ConditionRefused] = {}
         self._numbers: dict[str, int] = {}
         self._homes: dict[str, _Relation] = {}
-        self._last = 0
+        self._last = self._made = 0
         self._ones: dict[int, Subscription] = {}
         self._few: FewEvents | None = None
         self._calls = 0  # with few events
@@ -117,13 +125,24 @@ class Matcher:
         if len(places) != 1 or any(anchor is None or anchor.element for anchor in anchors):
             return ""
         union = " UNION ".join(f"SELECT CAST(anchor AS VARCHAR) AS value FROM {home.name}" for home in homes)
-        found = self._database.execute(f"SELECT value FROM ({union}) ORDER BY value").fetchall()
+        found = self._database.execute(f"SELECT DISTINCT value FROM ({union}) ORDER BY value").fetchall()
         name = list(self._columns.kinds)[places.pop()]
         if len(found) > MOST_VALUES:
             return f"{name} has one of {len(found):,} values"
         plain = self._columns.kinds[name] == "number"
         values = [str(value) if plain else "'" + str(value).replace("'", "''") + "'" for (value,) in found]
         return f"{name} IN ({', '.join(values)})"
+
+    def parts(self, one: Subscription) -> dict[str, Extent]:
+        """Return the columns that bound the rows of a subscription, with their values.
+
+        Empty for a subscription that is refused.
+        """
+        try:
+            home, _, literals = self._read(one)
+        except ConditionRefused:
+            return {}
+        return parts_of(one, home.shape.bounds, literals)
 
     def add(self, subscriptions: Iterable[Subscription]) -> dict[str, str]:
         """Add subscriptions; one of the same id is replaced.
@@ -140,19 +159,32 @@ class Matcher:
             except ConditionRefused as error:
                 refused[one.id] = str(error)
                 added.pop(one.id, None)
-        self.remove([*added, *refused])
+        self._remove([*added, *refused])
         self._few, self._calls = None, 0
         for home in {id(home): home for home, _, _ in added.values()}.values():
             mine = [(one, literals) for its, one, literals in added.values() if its is home]
             refused |= self._insert(home, mine)
+        self._drop_unused()
         return refused
+
+    def _drop_unused(self) -> None:
+        """Forget shapes without a subscription."""
+        for key, home in list(self._relations.items()):
+            if isinstance(home, _Relation) and not home.size:
+                del self._relations[key]
+                self._database.execute(f"DROP TABLE {home.name}")
 
     def remove(self, ids: Iterable[str]) -> None:
         """Remove subscriptions; unknown ids are ignored."""
+        self._remove(ids)
+        self._drop_unused()
+
+    def _remove(self, ids: Iterable[str]) -> None:
         homes: dict[str, list[int]] = {}
         for each in ids:
             home = self._homes.pop(each, None)
             if home is not None:
+                home.size -= 1
                 number = self._numbers.pop(each)
                 homes.setdefault(home.name, []).append(number)
                 del self._ones[number]
@@ -164,16 +196,17 @@ class Matcher:
 
     def match(self, events: pa.RecordBatch | pa.Table) -> pa.Table:
         """Return the matches: `position` of the event, from 0, and subscription `id`, in that order."""
-        table = pa.table(events) if isinstance(events, pa.Table) else pa.Table.from_batches([events])
+        table = events if isinstance(events, pa.Table) else pa.Table.from_batches([events])
         if table.num_rows <= FEW and (few := self._few_events()) is not None:
             try:
-                pairs = few.matches(table.select(["op", "before", "after", "changed"]).to_pylist())
+                pairs = few.matches(*(table.column(name) for name in ("op", "before", "after", "changed")))
             except (TooMany, OverflowError, RecursionError):  # such as a date that Python does not have
                 pass
             else:
                 positions = pa.array([position for position, _ in pairs], pa.int64())
-                return pa.table({"position": positions, "id": pa.array([one for _, one in pairs], pa.string())})
-        found = [pa.table({"position": pa.array([], pa.int64()), "id": pa.array([], pa.string())})]
+                ids = pa.array([one for _, one in pairs], pa.string())
+                return pa.Table.from_arrays([positions, ids], schema=MATCHES)
+        found = [MATCHES.empty_table()]
         homes = list({id(home): home for home in self._homes.values()}.values())
         if homes and table.num_rows:
             with self._loaded(table) as images:
@@ -190,10 +223,10 @@ class Matcher:
         self._calls += 1
         if self._few is None and self._calls == WORTH:
             homes = {id(home): home for home in self._homes.values()}.values()
-            sizes = Counter(home.name for home in self._homes.values())
-            if all(is_supported(home.shape, self._columns, sizes[home.name]) for home in homes):
+            if all(is_supported(home.shape, self._columns, home.size) for home in homes):
+                used = frozenset(self._columns.place(name) for name in self.used_columns)
                 with suppress(OverflowError, RecursionError):
-                    self._few = FewEvents([self._indexed(home) for home in homes], self._ones)
+                    self._few = FewEvents([self._indexed(home) for home in homes], self._ones, used)
         return self._few
 
     def _indexed(self, home: _Relation) -> ShapeIndex:
@@ -227,23 +260,39 @@ class Matcher:
                 remedy="leave columns out, or use a strategy with old values",
             )
         skeleton, literals = divided(one.condition or EVERY_ROW)
-        key = (skeleton, tuple(kind_of_literal(each) for each in literals))
+        key = (skeleton, tuple(["text" if each[0] == "'" else kind_of_literal(each) for each in literals]))
         home = self._relations.get(key)
         if home is None:
-            home = self._relations[key] = self._created(skeleton, literals)
+            home = self._known_as(key, skeleton, literals)
         if isinstance(home, ConditionRefused):
             raise home
-        for pattern in (_value(literals[place]) for place in home.shape.patterns):
+        for place in home.shape.patterns:
+            pattern = _value(literals[place])
             if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
                 raise ConditionRefused("a pattern of LIKE ends with a single backslash", remedy="write two")
         return home, one, literals
+
+    def _known_as(
+        self, key: tuple[str, tuple[str, ...]], skeleton: str, literals: tuple[str, ...]
+    ) -> _Relation | ConditionRefused:
+        """Return the relation of a shape that is new, or why there is none."""
+        if sum(isinstance(one, _Relation) for one in self._relations.values()) >= self._most_shapes:
+            return ConditionRefused(
+                f"there are {self._most_shapes:,} shapes of conditions already, which differ in more than literals",
+                remedy="write it as others are written, or raise `subscriptions.shapes`",
+            )
+        if len(self._relations) > MOST_KEPT:  # refused ones are read again
+            self._relations = {key: one for key, one in self._relations.items() if isinstance(one, _Relation)}
+        home = self._relations[key] = self._created(skeleton, literals)
+        return home
 
     def _created(self, skeleton: str, literals: tuple[str, ...]) -> _Relation | ConditionRefused:
         try:
             shape = shape_of(skeleton, self._columns, literals)
         except ConditionRefused as error:
             return error
-        home = _Relation(f"shape_{len(self._relations)}", shape)
+        self._made += 1
+        home = _Relation(f"shape_{self._made}", shape)
         columns = ["number BIGINT", *(f"p{i} {kind}" for i, kind in enumerate(shape.kinds))]
         if shape.anchor is not None:
             columns.append(f"anchor {shape.kinds[shape.anchor.parameters[0]]}")
@@ -252,9 +301,16 @@ class Matcher:
         with _registered(self._database, "tried", pa.schema(fields).empty_table()):
             try:  # what cannot be evaluated is refused alone, and not with the batch
                 self._database.execute(f"SELECT 1 FROM tried AS e, {home.name} AS c WHERE {shape.sql('e', 'c')}")
-            except duckdb.Error:
-                return ConditionRefused(f"{shape.text} cannot be evaluated")
+            except duckdb.Error as error:
+                self._database.execute(f"DROP TABLE {home.name}")
+                return ConditionRefused(f"{shape.text} cannot be evaluated: {self._reason(error)}")
         return home
+
+    def _reason(self, error: duckdb.Error) -> str:
+        """Return why the local database does not take a condition, with the names of columns."""
+        names = list(self._columns.kinds)
+        text = str(error).splitlines()[0].partition(": ")[2]
+        return re.sub(r"\be\.v(\d+)\b", lambda found: names[int(found[1])], text).rstrip(". ") or "it is not known why"
 
     def _insert(self, home: _Relation, added: Sequence[tuple[Subscription, tuple[str, ...]]]) -> dict[str, str]:
         """Insert subscriptions of one shape; return those whose literals do not fit their columns."""
@@ -269,6 +325,7 @@ class Matcher:
         for place in kept:
             one = added[place][0]
             self._numbers[one.id], self._homes[one.id] = numbers[place], home
+            home.size += 1
             self._ones[numbers[place]] = one
         self._insert_rows(home, pa.table(rows).take(pa.array(kept, pa.int64())), [values[place] for place in kept])
         ones = [added[place][0] for place in kept]
@@ -385,7 +442,9 @@ def _python_rows(rows: Any) -> list[tuple[Any, ...]]:
 
 
 def _value(literal: str) -> str:
-    return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
+    if literal[0] != "'":
+        return literal
+    return literal[1:-1].replace("''", "'") if "''" in literal else literal[1:-1]
 
 
 @contextmanager

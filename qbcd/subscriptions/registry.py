@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
+from qbcd.common.bulk import many_objects
 from qbcd.config.subscriptions import InlineConfig, SubscriptionsConfig
 from qbcd.errors import QbcdError
 from qbcd.subscriptions.definition import OPS, Subscription, When
@@ -55,7 +56,7 @@ class Subscriptions:
         Raises:
             QbcdError: It cannot be read.
         """
-        with self._lock:
+        with self._lock, many_objects():
             rows = [] if self._relation is None else self._relation.changed_rows()
             if rows is not None and not (self._relation is None and self._version):
                 self._version += 1

@@ -46,6 +46,8 @@ class RelationRow:
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return a list of names: an array, its JSON, or a text with commas."""
+        if self.values.get(name) is None:
+            return ()
         text = self.text(name)
         if text.startswith("["):
             try:
@@ -57,7 +59,7 @@ class RelationRow:
     @property
     def is_active(self) -> bool:
         """True without a column `active`, and for a true value in it."""
-        if "active" not in self.values:
+        if "active" not in self.values or self.values["active"] is True:
             return True
         return str(self.values["active"]).lower() in ("true", "t", "1", "y", "yes", "active", "on")
 

@@ -18,6 +18,7 @@ from qbcd.errors import EnvironmentMissing
 from qbcd.spark.drivers import user_cache
 from qbcd.spark.java import resolve_maven
 from tests.support import wait_until
+from tests.support.receiver import self_signed
 
 VERSION = "4.3.1"
 _SETTINGS = """process.roles=broker,controller
@@ -36,6 +37,20 @@ transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=1
 log.cleaner.backoff.ms=100
 auto.create.topics.enable=false
+"""
+
+
+PASSWORD = "canary-4711-password"
+_SECURED = """listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},SASL_SSL://127.0.0.1:{ssl},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners=PLAINTEXT://127.0.0.1:{port},SASL_PLAINTEXT://127.0.0.1:{sasl},SASL_SSL://localhost:{ssl}
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+inter.broker.listener.name=PLAINTEXT
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+"""
+_LOGINS = """listener.name.{listener}.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule \
+ required user_qbcd="{password}";
+listener.name.{listener}.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule \
+ required;
 """
 
 
@@ -61,13 +76,20 @@ class Broker:
         port: Of its listener; it stays the same when it is started again.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, secured: bool = False) -> None:
         self._folder, self._process = folder, None
-        self.port, controller = _free(), _free()
-        text = _SETTINGS.format(port=self.port, controller=controller, folder=folder)
+        self.port, controller, self.sasl_port, self.ssl_port = (_free() for _ in range(4))
+        text, self.certificate = _SETTINGS.format(port=self.port, controller=controller, folder=folder), ""
+        command = ["format", "-t", str(uuid.uuid4()), "-c", str(folder / "server.properties")]
+        if secured:
+            self.certificate = str(self_signed(folder))
+            text += _SECURED.format(port=self.port, sasl=self.sasl_port, ssl=self.ssl_port, controller=controller)
+            text += "".join(_LOGINS.format(listener=one, password=PASSWORD) for one in ("sasl_plaintext", "sasl_ssl"))
+            text += f"ssl.keystore.type=PEM\nssl.keystore.location={self.certificate}\n"
+            command += ["--add-scram", f"SCRAM-SHA-512=[name=qbcd,password={PASSWORD}]"]
         self._settings = folder / "server.properties"
         self._settings.write_text(text, encoding="utf-8")
-        self._java("kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", str(self._settings)).wait(60)
+        self._java("kafka.tools.StorageTool", *command).wait(60)
 
     _process: subprocess.Popen[bytes] | None
 
@@ -146,11 +168,11 @@ class Broker:
 
 
 @contextmanager
-def kafka_broker() -> Iterator[Broker]:
-    """A broker within the block."""
+def kafka_broker(*, secured: bool = False) -> Iterator[Broker]:
+    """A broker within the block; a `secured` one has listeners with logins and TLS too."""
     class_path()
     with tempfile.TemporaryDirectory(prefix="qbcd-kafka-", ignore_cleanup_errors=True) as folder:
-        made = Broker(Path(folder))
+        made = Broker(Path(folder), secured=secured)
         made.start()
         try:
             yield made

@@ -349,6 +349,7 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
 class PostgresExpressions(Expressions):
     """The column primitives of this module."""
 
+    overlap = "{v}::text[] && ARRAY[{listed}]::text[]"
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)
     digest_form = staticmethod(digest_form)

@@ -19,8 +19,9 @@ _ARRAY = (
 )
 _JSON = (
     "CASE WHEN jsonb_typeof({{v}}) = 'array' THEN (SELECT CASE WHEN bool_or(jsonb_typeof(qbcd_2.qbcd_1) IN "
-    "('array', 'object')) THEN {{v}} ELSE coalesce(jsonb_agg(qbcd_2.qbcd_1 ORDER BY {order}), '[]'::jsonb) END "
-    "FROM (SELECT {chosen}qbcd_2.qbcd_1 FROM jsonb_array_elements({{v}}) AS qbcd_2(qbcd_1)) AS qbcd_2) ELSE {{v}} END"
+    "('array', 'object')) THEN {{v}} ELSE coalesce(jsonb_agg(qbcd_2.qbcd_1), '[]'::jsonb) END FROM (SELECT "
+    "{chosen}qbcd_2.qbcd_1 FROM jsonb_array_elements({{v}}) AS qbcd_2(qbcd_1) ORDER BY {order}) AS qbcd_2) "
+    "ELSE {{v}} END"
 )
 # A set of one empty text is written as the separator, because an empty text has no elements.
 _SEPARATED = (

@@ -44,6 +44,7 @@ class Brokers:
         own = {"bootstrap.servers": options.servers, "logger": _log, "error_cb": self._note}
         self._client = {**properties, **own}
         self._said = ""  # the last error of a connection
+        self._denied = False  # it was a login or a certificate
 
     @property
     def patience(self) -> float:
@@ -144,8 +145,9 @@ class Brokers:
             try:
                 return call(SLICE_S)
             except self.kafka.KafkaException as error:
+                self._admin.poll(0)  # calls `_note`
                 late = time.monotonic() - began > waits.capped(self.patience, self._owner)
-                if late or not _is_late(error):
+                if late or self._denied or not _is_late(error):
                     raise self.explained(error) from error
 
     def topics(self) -> Mapping[str, Any]:
@@ -155,7 +157,10 @@ class Brokers:
 
     # -- errors ------------------------------------------------------------------------------------------------------
     def _note(self, error: KafkaError) -> None:
-        self._said = error.str()
+        kinds, code, said = self.kafka.KafkaError, error.code(), error.str()
+        if code != kinds._ALL_BROKERS_DOWN or not self._said:  # it follows each reason
+            self._said = said
+        self._denied = self._denied or code == kinds._AUTHENTICATION or (code == kinds._SSL and "certificate" in said)
 
     @property
     def last_error(self) -> str:
@@ -178,8 +183,12 @@ class Brokers:
         if self.is_fenced(error):
             what = f"sink {self.sink}: another writer of the stream has taken over ({said})"
             return Fenced(what, remedy="let only one copy of the project poll", stream=stream)
+        if self._denied:
+            what, self._denied = f"sink {self.sink}: no login at the brokers{self.last_error}", False
+            return DeliveryError(what, remedy="correct `properties` of the sink", stream=stream)
         if _is_late(error) or code in (kinds._TRANSPORT, kinds._ALL_BROKERS_DOWN, kinds._TIMED_OUT):
-            return SinkSilent(f"{what}{self.last_error}", remedy="the batch stays pending", stream=stream)
+            remedy = "start the brokers, or correct `servers` and `security.protocol`; the batch stays pending"
+            return SinkSilent(f"{what}{self.last_error}", remedy=remedy, stream=stream)
         return DeliveryError(what, remedy="the batch stays pending", stream=stream)
 
 

@@ -6,6 +6,7 @@ Decimals, dates and times are texts, as with ``decimal.handling.mode=string``. S
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -104,7 +105,7 @@ class DebeziumEnvelope:
 
     def _schemas_of(self, name: str) -> tuple[Json, Json]:
         """Return the schemas of keys and of values."""
-        key = set(self._header.key)
+        key, name = set(self._header.key), re.sub(r"[^A-Za-z0-9_.]", "_", name)
         row = [_field(column, form, optional=column not in key) for column, form in self._forms.items()]
         source = [{"type": kind, "optional": False, "field": field} for field, kind in _SOURCE]
         fields: list[Json] = [

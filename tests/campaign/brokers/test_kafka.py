@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ from qbcd.errors import DeliveryError, SinkConflict, SinkSilent, Undeliverable
 from qbcd.sinks.kafka import KafkaSink
 from tests.campaign.brokers.kafka_child import COUNT
 from tests.support.file_batches import FileBatch, batches
-from tests.support.kafka_broker import Broker, kafka_broker
+from tests.support.kafka_broker import PASSWORD, Broker, kafka_broker
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
 
@@ -276,8 +277,8 @@ def test_killed_processes_write_each_event_once(kills: int, broker: Broker) -> N
 
 
 def test_a_killed_broker(tmp_path: Path) -> None:
-    """It dies within transactions, three times; the batch comes once."""
-    made = batches(4)
+    """It dies within transactions, five times; each batch comes once."""
+    made = batches(6)
     with kafka_broker() as broker:
         sink = sink_to(broker, "orders", max_events=2, transaction_timeout=timedelta(seconds=4))
         sink.write(made[0])
@@ -318,3 +319,57 @@ def test_a_stream_reaches_the_topic(place: Place, workspace: Path, broker: Broke
     rows = {one["key"]["id"]: one["after"]["v"] for one in found if one["op"] == "r"}
     assert rows == {2: "deux", 3: "trois"}
     assert len(found) == 6
+
+
+# -- logins and TLS ----------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def secured() -> Iterator[Broker]:
+    with kafka_broker(secured=True) as made:
+        yield made
+
+
+def secured_sink(broker: Broker, name: str, protocol: str, **properties: str) -> KafkaSink:
+    given = {"security.protocol": protocol, "sasl.username": "qbcd", "sasl.password": PASSWORD}
+    servers = f"localhost:{broker.ssl_port}" if protocol == "SASL_SSL" else f"127.0.0.1:{broker.sasl_port}"
+    more = {one.replace("_", "."): value for one, value in properties.items()}
+    sink = KafkaSink("bus", servers, {**given, **more}, topic=name, transaction_timeout=timedelta(seconds=20))
+    sink.project_id = name
+    return sink
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+@pytest.mark.parametrize("protocol", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_logins_and_tls(protocol: str, mechanism: str, secured: Broker, name: str) -> None:
+    made = batches(3)
+    tls = {"ssl_ca_location": secured.certificate} if protocol == "SASL_SSL" else {}
+    sink = secured_sink(secured, name, protocol, sasl_mechanism=mechanism, **tls)
+    sink.check()
+    for batch in made:
+        sink.write(batch)
+    assert by_key(secured.read(name)) == expected(made)
+
+
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
+def test_a_wrong_password_is_refused_at_once(mechanism: str, secured: Broker, name: str) -> None:
+    sink = secured_sink(secured, name, "SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_password="canary-4712")
+    for step in (sink.check, lambda: sink.write(batches(1)[0])):
+        began = time.monotonic()
+        with pytest.raises(DeliveryError, match="no login at the brokers") as raised:
+            step()
+        assert time.monotonic() - began < 15
+        assert "correct `properties`" in str(raised.value)
+        assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("protocol", "error", "said"),
+    [("SASL_SSL", DeliveryError, "ssl.ca.location"), ("PLAINTEXT", SinkSilent, "security.protocol")],
+)
+def test_an_unknown_certificate_and_a_listener_with_logins(
+    protocol: str, error: Any, said: str, secured: Broker, name: str
+) -> None:
+    sink = secured_sink(secured, name, protocol, sasl_mechanism="PLAIN")
+    with pytest.raises(error, match="sink bus: ") as raised:
+        sink.check()
+    assert said in str(raised.value)
+    assert "canary" not in str(raised.value)

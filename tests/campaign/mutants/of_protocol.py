@@ -136,6 +136,17 @@ DELIVERIES = (
         (f"{ACKNOWLEDGED}test_a_sink_that_raises_anything_stops_only_itself",),
     ),
     Mutant(
+        "matches-while-the-hull-grows",
+        "A subscription whose hull grows matches nothing until the poll is complete (rule 26).",
+        "qbcd/subscriptions/enricher.py",
+        "return set() if hull is None else",
+        "return set() if self.narrows else",
+        (
+            "tests/integration/enrichment/test_narrowing.py::"
+            "test_rows_that_enter_because_the_hull_grew_are_no_events[postgresql]",
+        ),
+    ),
+    Mutant(
         "only-the-newest-batch",
         "A sink gets every batch that it lacks, oldest first.",
         "qbcd/delivery/batches.py",

@@ -68,7 +68,7 @@ def test_killed_polls_send_each_event_once_by_key(database: str, workspace: Path
                 target=poll_and_die, args=(data, workspace, chance.choice(POINTS), chance.randint(1, 2))
             )
             child.start()
-            child.join(chance.choice([0.2, 0.4, 0.6, 60]))
+            child.join(chance.choice([0.4, 0.8, 60, 60]))
             if child.exitcode is None:
                 child.kill()
                 child.join()
@@ -87,4 +87,4 @@ def test_killed_polls_send_each_event_once_by_key(database: str, workspace: Path
         assert len({event["event_id"] for event in files}) == len(files)
         repeated = len(hook.got) - len(hook.accepted)
         assert repeated <= died
-        assert len(hook.accepted) > 100
+        assert len(hook.accepted) > 50

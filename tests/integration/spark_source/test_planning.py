@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql.types import StructType
 
+from qbcd.common import hooks
 from qbcd.errors import ConfigError, NotBuilt, QbcdError, SchemaChanged, StateConflict
 from qbcd.spark_source.executor import Rows, read_rows
 from qbcd.spark_source.fitness import examine
@@ -66,8 +67,9 @@ def reads(place: Place, tmp_path: Path) -> Iterator[Reads]:
     yield made
 
 
-def test_replica_rows_are_the_rows_of_the_source(reads: Reads) -> None:
-    for n in range(4):
+@pytest.mark.parametrize("polls", [2, pytest.param(9, marks=pytest.mark.campaign)])
+def test_replica_rows_are_the_rows_of_the_source(polls: int, reads: Reads) -> None:
+    for n in range(polls):
         assert sorted((r["id"], r["v"], r["n"]) for r in reads.rows(rows="replica")) == reads.place.sql(
             "SELECT id, v, n FROM t ORDER BY id"
         )
@@ -78,7 +80,7 @@ def test_replica_rows_are_the_rows_of_the_source(reads: Reads) -> None:
         reads.poll()
     rows = reads.rows(rows="replica", columns="n,id")
     assert {tuple(r) for r in rows} == {("n", "id", "_commit_version")}
-    assert {r["_commit_version"] for r in rows} == {4}
+    assert {r["_commit_version"] for r in rows} == {polls}
 
 
 def test_a_schema_change_stops_the_query_before_its_rows(reads: Reads) -> None:
@@ -216,3 +218,85 @@ def test_an_empty_name_of_python_is_none(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.setenv("PYSPARK_PYTHON", "")
     found = {one.subject: one for one in examine(tmp_path / "none.yaml", start=False)}
     assert found["workers"].level == "ok"
+
+
+@pytest.fixture
+def enriched(place: Place, tmp_path: Path) -> Reads:
+    """A stream with a set, which gets a lookup and subscriptions after its first batch."""
+    place.sql("CREATE TABLE customer (no integer PRIMARY KEY, name text); INSERT INTO customer VALUES (1, 'Zoë')")
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, customer integer, tags text[])")
+    place.sql("INSERT INTO t VALUES (1, 1, '{a,b}'), (2, 2, '{}'), (3, 1, NULL)")
+    made = Reads(place, tmp_path, types={"tags": "set"})
+    with opened(made.data, tmp_path) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE t SET tags = '{b,c}' WHERE id = 1")
+        poll(project, "s")
+    made.data["sinks"]["hooks"] = {"type": "jsonl", "path": "out/hooks"}
+    made.data["lookups"] = {
+        "customer": {"source": "shop", "table": place.table("customer"), "on": {"customer": "no"}, "take": ["name"]}
+    }
+    made.data["tables"][0]["enrich"] = ["customer"]
+    late = {"id": "late", "stream": "s", "condition": "id = 2"}
+    made.data["subscriptions"] = {"streams": {"s": "all"}, "deliver": ["hooks"], "inline": [late]}
+    made.write()
+    return made
+
+
+def test_change_rows_have_the_fields_of_their_events(enriched: Reads) -> None:
+    reads = enriched
+    reads.poll()  # the enrichment begins after the first batch
+    reads.place.sql("UPDATE t SET tags = '{x}' WHERE id = 2; DELETE FROM t WHERE id = 3")
+    reads.poll()
+    found = {(r["_commit_version"], r["id"], r["_change_type"]): r for r in reads.rows()}
+    fields = ("_elements", "_subscriptions", "_lookup")
+    shown = {each: tuple(row[name] for name in fields) for each, row in found.items()}
+    first = '{"tags":{"added":["c"],"removed":["a"]}}', None, None
+    second = '{"tags":{"added":["x"],"removed":[]}}', ["late"], '{"customer":null}'
+    assert shown == {
+        (1, 1, "update_preimage"): first,
+        (1, 1, "update_postimage"): first,
+        (2, 2, "update_preimage"): second,
+        (2, 2, "update_postimage"): second,
+        (2, 3, "delete"): (None, [], '{"customer":{"name":"Zoë"}}'),
+    }
+    [one] = reads.rows(columns="_lookup, id", startingVersion="2")[-1:]
+    assert list(one) == ["id", "_lookup", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert "_lookup" not in reads.rows(columns="id")[0]
+    with opened(reads.data, reads.folder) as project:
+        [file] = reads.folder.rglob("enriched/*/*/*.parquet")
+        file.write_bytes(b"")
+        with pytest.raises(StateConflict, match="was changed"):
+            reads.rows()
+        assert reads.rows(columns="id"), project
+
+
+def test_a_batch_that_waits_for_its_fields_is_not_there_yet(enriched: Reads) -> None:
+    reads = enriched
+    reads.poll()
+    follower = reads.follower()
+    start = follower.begin()
+    end = follower.latest(start)
+    assert end["seq"] == 1
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    reads.place.sql("UPDATE t SET customer = 1 WHERE id = 2")
+    hooks.register("before_enrichment", die)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            reads.poll()
+    finally:
+        hooks.register("before_enrichment", None)
+    assert {r["_commit_version"] for r in reads.rows()} == {1}
+    assert reads.rows(startingVersion="latest") == []
+    follower.close()
+    follower = reads.follower()
+    assert follower.latest(end) == end == follower.newest()
+    reads.poll()
+    follower.close()
+    follower = reads.follower()
+    last = follower.latest(end)
+    assert last["seq"] == 2
+    assert {r["_lookup"] for r in rows_of(follower.plan(end, last))} == {'{"customer":{"name":"Zoë"}}'}
+    follower.close()

@@ -71,6 +71,8 @@ OF_PROJECT = {
     "qbcd_history": "id* stream started_at finished_at outcome epoch batch_seq counts cost message",
     "qbcd_resend": "stream* sink* number restriction pending at seal",
     "qbcd_enriched": "stream* epoch* batch_seq* fingerprint fields file hash counts at seal",
+    "qbcd_interest": "stream* wanted captured at seal",
+    "qbcd_subscribed": "stream* digest* number seal",
     "qbcd_lookup_key": "lookup* digest* number text at seal",
     "qbcd_progress": "stream* sink* fingerprint events seal",
     "qbcd_refusal": "stream* kind version amount message at",
@@ -345,7 +347,7 @@ def test_words_of_resends() -> None:
         ("s.part-3", "s:1700000000:12.part-3:"),
     ]
     assert (HEADER.folder, HEADER.event_prefix) == ("s", "s:1700000000:12:")
-    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected"}
+    assert batch_to_json(HEADER).keys() == {field.name for field in fields(BatchHeader)} - {"added", "selected", "part"}
 
 
 def test_words_of_target_tables() -> None:

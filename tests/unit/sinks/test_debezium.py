@@ -1,4 +1,4 @@
-"""Debezium's envelope, against a JSON Schema that was written from its documentation."""
+"""Debezium's envelope: its fields, and its values against their schemas."""
 
 from __future__ import annotations
 

@@ -1,0 +1,119 @@
+"""Rows that a new subscription matches already are sent once, before its first events."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qbcd.errors import Refused
+from tests.faults.child import kill_at
+from tests.integration.enrichment.test_narrowing import made, subscribe
+from tests.support.places import Place, over, place_of
+from tests.support.project import opened, poll
+
+ROWS = "(1, 'EU', 'new', 1), (2, 'US', 'late', 2), (3, 'EU', 'late', 3)"
+
+
+def project_of(place: Place, strategy: Any = "mds", **more: Any) -> dict[str, Any]:
+    data = made(place, strategy, **{"narrow": False, "initial": "replica", **more})
+    data["tables"] = data["tables"][1:]
+    del data["subscriptions"]["streams"]["wide"]
+    place.sql(f"INSERT INTO orders VALUES {ROWS}")
+    return data
+
+
+def sent(folder: Path) -> list[tuple[str, int, str]]:
+    """Return op, key and subscription of all events, in order."""
+    files = sorted((folder / "out/hooks").rglob("*.jsonl"), key=lambda file: file.stat().st_mtime_ns)
+    events = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+    assert len({event["event_id"] for event in events}) == len(events)
+    return [(event["op"], event["key"]["id"], one[2:]) for event in events for one in event["subscriptions"]]
+
+
+@over("strategy", ["mds", "id_rcs"], elsewhere=["id_rcs"])
+def test_rows_come_once_and_first(strategy: str, place: Place, workspace: Path) -> None:
+    data = project_of(place, strategy)
+    subscribe(place, ("before", "region = 'EU' AND id = 1"))
+    with opened(data, workspace) as project:
+        project.prepare("s")
+        assert sent(workspace) == [("r", 1, "before")]
+        subscribe(place, ("late", "status = 'late'", "enters"), ("u", "status = 'late'", "new", "u"), ("no", "id = 9"))
+        subscribe(place, ("left", "status = 'late'", "leaves"))
+        place.sql("UPDATE orders SET amount = 9 WHERE id = 3")
+        [outcome] = poll(project, "s")
+        assert outcome.report is not None
+        assert outcome.report.resent == {"hooks": 2}
+        assert sent(workspace)[1:] == [("r", 2, "late"), ("r", 3, "late"), ("u", 3, "u")]
+        poll(project, "s")
+    with opened(data, workspace) as project:
+        poll(project, "s")
+        assert len(sent(workspace)) == 4
+        place.sql("UPDATE subscription SET stream = 'none' WHERE id = 's-before'")
+        poll(project, "s")
+        place.sql(
+            "UPDATE subscription SET stream = 's' WHERE id = 's-before'; DELETE FROM subscription WHERE id = 's-u'"
+        )
+        poll(project, "s")
+    assert sent(workspace)[4:] == [("r", 1, "before")], "one that returns is new"
+
+
+def test_with_a_hull_that_grows(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = project_of(place, narrow=True)
+    subscribe(place, ("eu", "region = 'EU'"))
+    with opened(data, workspace) as project:
+        project.prepare("s")
+        assert sent(workspace) == [("r", 1, "eu"), ("r", 3, "eu")]
+        subscribe(place, ("us", "region = 'US'"), ("late", "region = 'EU' AND status = 'late'"))
+        poll(project, "s")
+        assert sent(workspace)[2:] == [("r", 3, "late")], "the stream has no rows of US yet"
+        place.sql("UPDATE orders SET amount = 9 WHERE id = 2")
+        poll(project, "s")
+    assert sent(workspace)[3:] == [("r", 2, "us"), ("u", 2, "us")]
+
+
+def test_with_a_baseline_of_events_it_sends_nothing_else(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = project_of(place)
+    data["tables"][0]["baseline"] = "events"
+    subscribe(place, ("eu", "region = 'EU'"))
+    kill_at("after_commit", data, workspace, None, task="prepare")
+    with opened(data, workspace) as project:
+        poll(project, "s")
+    assert sent(workspace) == [("r", 1, "eu"), ("r", 3, "eu")]
+
+
+@pytest.mark.parametrize(
+    "point", ["mid_publish", "after_publish", "before_publish", "after_acknowledge", "before_commit", "after_commit"]
+)
+@pytest.mark.parametrize("strategy", ["mds", "id_rcs"])
+def test_exactly_once_when_killed(point: str, strategy: str, database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = project_of(place, strategy)
+    subscribe(place, ("eu", "region = 'EU'"))
+    with opened(data, workspace) as project:
+        project.prepare("s")
+    for number, each in enumerate(("late", "all")):
+        subscribe(place, (each, "status = 'late'" if number == 0 else None))
+        place.sql("UPDATE orders SET amount = amount + 10 WHERE id = 2")
+        kill_at(point, data, workspace, None)
+    with opened(data, workspace) as project:
+        poll(project, "s")
+        poll(project, "s")
+    counted = Counter(one for one in sent(workspace) if one[0] == "r")
+    wanted = [(1, "eu"), (3, "eu"), (2, "late"), (3, "late"), (1, "all"), (2, "all"), (3, "all")]
+    assert counted == Counter(("r", *one) for one in wanted)
+
+
+def test_refusals(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = project_of(place, {"type": "id_rcs", "replica": "digest"})
+    with (
+        opened(data, workspace) as project,
+        pytest.raises(Refused, match="its replica keeps digests, and not the rows"),
+    ):
+        project.stream("s").prepare()
