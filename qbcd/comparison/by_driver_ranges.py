@@ -20,8 +20,9 @@ from qbcd.comparison.tables import STREAM
 from qbcd.connectors.jdbc import digests
 from qbcd.connectors.shared_digests import SupportsSharedDigests
 from qbcd.local.database import LocalDatabase
-from qbcd.local.query import Query
+from qbcd.local.query import Query, duckdb_type
 from qbcd.model import Column, KeyRange
+from qbcd.model.wire import wire_type
 from qbcd.ranges import partition
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.eligibility import why_separate
@@ -150,9 +151,18 @@ class DriverSide(Side):
 
     @override
     def rows(self, database: LocalDatabase, asked: Sequence[KeyRange]) -> Query:
-        within = _division(asked).within(self._key, [one.range_id for one in asked]) if asked else "1 = 0"
+        if not asked:
+            return _no_rows(self._columns)
+        within = _division(asked).within(self._key, [one.range_id for one in asked])
         found, _ = self._operand.load_some(database, self._columns, 1, within)
         return found
+
+
+def _no_rows(columns: Sequence[Column]) -> Query:
+    types = {"range_id": "BIGINT", "key_id": "BLOB", "digest": "BIGINT"}
+    types |= {f"c{i}": duckdb_type(wire_type(column.travel)) for i, column in enumerate(columns)}
+    listed = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in types.items())
+    return Query(f"SELECT {listed} WHERE FALSE", tuple(types))
 
 
 def _division(asked: Sequence[KeyRange]) -> IntegerRanges:
