@@ -215,7 +215,7 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
 
 
 VALUES |= {
-    "firebird3": FIREBIRD,
+    "firebird3": tuple(one for one in FIREBIRD if "E-308" not in one[1]),  # its parser takes no such literal
     "firebird4": (
         *FIREBIRD,
         ("INT128", "170141183460469231731687303715884105727", "170141183460469231731687303715884105727"),
