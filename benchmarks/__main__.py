@@ -37,7 +37,7 @@ COMPARISONS = {
     "spark_source": "Change rows read by Spark's source, next to a bare read of the same files",
     "table_diff": "qbcd diff of two tables by range checksums, next to a complete read and reladiff",
     "diff_by_driver": "qbcd diff between PostgreSQL and DuckDB by its JDBC driver, next to reladiff",
-    "many_tables": "One schema of many small tables: check, prepare, rounds without and with changes",
+    "many_tables": "Rounds over many small tables, without and with changes, next to a bare script and another tool",
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "lakes": "One large commit into Delta and Iceberg next to the libraries' own write, and many small ones",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
@@ -73,6 +73,7 @@ def main() -> int:
         "--targets", default="server", help="mirrors: some of server,duckdb,sqlite; jdbc_poll: duckdb,h2"
     )
     parser.add_argument("--against", default="", help="mirrors: folder of another checkout, which writes in turns")
+    parser.add_argument("--peers", default="", help="many_tables: folder with a virtual environment dlt")
     given = vars(parser.parse_args())
     name, database = given.pop("name"), given.pop("database")
     comparison = importlib.import_module(f"benchmarks.{name}")

@@ -1,23 +1,35 @@
-"""One schema of many small tables, captured by a pattern: check, prepare, and rounds of polls.
+"""One schema of many small tables, captured by a pattern: whole processes next to a bare script and other tools.
 
-Each figure is one call of the Python API, which the command line makes too; the start of the process is not included. A
-round polls every stream once. With `--delay` a proxy on this machine delays each answer of the server.
+A round polls every table once, in a new process as cron would start it: seconds, and processor seconds of that process.
+The bare script imports the same libraries, and for each table scans its digests and commits to SQLite. The processes
+alternate within each repetition. Then the same rounds in one process show what a poll sends, and what `jobs` gain.
+With `--delay` a proxy on this machine delays each answer of the server in that part. `--peers FOLDER` names a folder
+with a virtual environment `dlt` (`dlt[filesystem]`, `sqlalchemy`, `psycopg2-binary`), which copies rows by a cursor
+column. Sling is not measured: its package downloads its program at the first start.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import resource
 import statistics
+import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy.engine import make_url
+from sqlalchemy import event
+from sqlalchemy.engine import Engine, make_url
 
 from benchmarks.measure import Options, Table, seconds
 from benchmarks.places import Place
+from benchmarks.tools import many_tables_bare
 from qbcd.api import Project
 from tests.support.proxy import Proxy
 
@@ -25,19 +37,105 @@ DATABASES = ("postgresql",)
 OPTIONS = ("tables", "delay")
 STRATEGIES = ("mds", "id_rcs")
 CHANGED = 30  # tables of a round with changes
+TOOLS = Path(__file__).with_name("tools")
 TABLE = """
-CREATE TABLE app.t{0} (id bigint PRIMARY KEY, a int, v text);
-INSERT INTO app.t{0} SELECT i, i % 97, md5(i::text) FROM generate_series(1, {1}) AS i"""
+CREATE TABLE app.t{0} (id bigint PRIMARY KEY, a int, v text, changed_at timestamptz NOT NULL DEFAULT now());
+INSERT INTO app.t{0} SELECT i, i % 97, md5(i::text), now() - i * interval '1 second' FROM generate_series(1, {1}) AS i;
+CREATE INDEX ON app.t{0} (changed_at)"""
+LACKS = {"dlt": "finds no deletes, keeps no old values; reads rows with a cursor column past the last value"}
+
+
+class Spent(NamedTuple):
+    """Elapsed seconds, and processor seconds of the measured process."""
+
+    clock: float
+    processor: float
 
 
 def measure(place: Place, folder: Path, options: Options) -> Table:
-    """Measure each strategy with 1 and with 4 jobs."""
+    """Measure whole processes, then rounds in this process."""
     place.run("CREATE SCHEMA app;\n" + ";\n".join(TABLE.strip().format(n, options.rows) for n in range(options.tables)))
     place.run("ANALYZE")
+    heading = ("who", "step", "seconds", "of the bare script's", "processor", "of the bare script's", "for each table")
+    table = Table(heading, place.version())
+    _processes(place, folder, options, table)
     with behind(place.url, options.delay) as url:
-        return _measured(place, url, folder, options)
+        for strategy in STRATEGIES:
+            _in_this_process(place, url, folder, strategy, options, table)
+    return table
 
 
+# -- whole processes ---------------------------------------------------------------------------------------------------
+def _processes(place: Place, folder: Path, options: Options, table: Table) -> None:
+    bare = [sys.executable, many_tables_bare.__file__, place.url, str(folder / "bare.db"), str(options.tables)]
+    names = {f"qbcd {strategy}": _config(place.url, folder, strategy) for strategy in STRATEGIES}
+    commands = {who: [sys.executable, "-m", "qbcd", "-c", str(path)] for who, path in names.items()}
+    found: dict[tuple[str, str], list[Spent]] = {}
+
+    def note(who: str, step: str, command: Sequence[str]) -> None:
+        found.setdefault((who, step), []).append(_run(command, folder))
+
+    note("bare script", "first", bare)  # fills the cache of files
+    for who, command in commands.items():
+        note(who, "prepare", [*command, "prepare"])
+    tools = _tools(place.url, folder, options)
+    rounds = {**{who: [*command, "run", "--once"] for who, command in commands.items()}, **tools}
+    for who, command in rounds.items():
+        note(who, "first", command)
+    for _ in range(options.repeats):
+        for who, command in {"bare script": bare, **rounds}.items():
+            note(who, "unchanged", command)
+    for _ in range(options.repeats):
+        for number in range(min(CHANGED, options.tables)):
+            place.run(f"UPDATE app.t{number} SET a = a + 1, changed_at = now() WHERE id <= 10")
+        for who, command in rounds.items():
+            note(who, f"{CHANGED} tables changed", command)
+    least = _median(found["bare script", "unchanged"])
+    for (who, step), all_of_it in found.items():
+        spent = _median(all_of_it)
+        ratios = [f"{mine / bare:.1f} x" for mine, bare in zip(spent, least, strict=True)]
+        each = f"{spent.processor / options.tables * 1000:.1f} ms"
+        row = (f"{spent.clock:.2f} s", ratios[0], f"{spent.processor:.2f} s", ratios[1], each)
+        if step != "first" or who in tools:
+            table.rows.append((who, step, *row))
+    for who in tools:
+        table.rows.append((who, LACKS[who], "", "", "", "", ""))
+
+
+def _median(all_of_it: Sequence[Spent]) -> Spent:
+    return Spent(*(statistics.median(one[i] for one in all_of_it) for i in (0, 1)))
+
+
+def _config(url: str, folder: Path, strategy: str) -> Path:
+    path = folder / f"{strategy}.yaml"
+    path.write_text(json.dumps(_data(url, strategy)))  # JSON is YAML
+    return path
+
+
+def _tools(url: str, folder: Path, options: Options) -> dict[str, list[str]]:
+    """Return the command of a round of each other tool that is installed in `options.peers`."""
+    found = {}
+    for name in LACKS if options.peers else ():
+        python = Path(options.peers) / name / "bin" / "python"
+        if python.exists():
+            script = TOOLS / f"many_tables_{name}.py"
+            found[name] = [str(python), str(script), url, str(folder / name), str(options.tables)]
+    return found
+
+
+def _run(command: Sequence[str], folder: Path) -> Spent:
+    """Run a process; return its time, with that of its children."""
+    began = time.perf_counter()
+    with open(folder / "output.txt", "ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env={**os.environ, "NO_COLOR": "1"})
+        _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"{command} ended with {process.returncode}: {(folder / 'output.txt').read_text()[-2000:]}")
+    return Spent(time.perf_counter() - began, used.ru_utime + used.ru_stime)
+
+
+# -- in this process ---------------------------------------------------------------------------------------------------
 @contextmanager
 def behind(url: str, delay: int) -> Iterator[str]:
     """Return the URL of the server, or of a proxy that delays its answers by `delay` milliseconds."""
@@ -53,27 +151,56 @@ def behind(url: str, delay: int) -> Iterator[str]:
         proxy.close()
 
 
-def _measured(place: Place, url: str, folder: Path, options: Options) -> Table:
-    table = Table(("strategy", "step", "1 job", "4 jobs", "processor, 4 jobs"), place.version())
-    for strategy in STRATEGIES:
-        prepared = False
-        found: dict[str, dict[int, tuple[float, float]]] = {}
-        for jobs in (4, 1):
-            with _project(url, folder, strategy, jobs) as project:
-                steps = _steps(place, project, options, prepared=prepared)
-            for step, figures in steps.items():
-                found.setdefault(step, {})[jobs] = figures
-            prepared = True
-        for step, by_jobs in found.items():
-            one = f"{by_jobs[1][0]:.1f} s" if 1 in by_jobs else ""
-            table.rows.append((strategy, step, one, f"{by_jobs[4][0]:.1f} s", f"{by_jobs[4][1]:.1f} s"))
+def _in_this_process(place: Place, url: str, folder: Path, strategy: str, options: Options, table: Table) -> None:
+    who = f"qbcd {strategy}, one process"
+    for jobs in (1, 4):
+        with Project.from_dict(_data(url, strategy, jobs), base_dir=folder) as project:
+            if jobs > 1:
+                table.rows.append((who, f"check, {jobs} jobs", *_row(_timed(project.check), options)))
+            _round(project)  # fills caches of this process
+            spent = _median([_timed(lambda: _round(project)) for _ in range(options.repeats)])
+            with counted() as sent:
+                _round(project)
+            statements = ", ".join(f"{sent[kind] / options.tables:.1f} {kind}" for kind in sorted(sent))
+            table.rows.append((who, f"unchanged, {jobs} jobs", *_row(spent, options, statements)))
+            for number in range(min(CHANGED, options.tables)):
+                place.run(f"UPDATE app.t{number} SET a = a + 1, changed_at = now() WHERE id <= 10")
+            changed = _timed(lambda: _round(project))
+            table.rows.append((who, f"{CHANGED} tables changed, {jobs} jobs", *_row(changed, options)))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    table.rows.append(("", "most memory of the process", "", f"{most:,.0f} MB", ""))
-    return table
+    table.rows.append((who, "most memory so far", f"{most:,.0f} MB", "", "", "", ""))
 
 
-def _project(url: str, folder: Path, strategy: str, jobs: int) -> Project:
-    data: dict[str, Any] = {
+def _row(spent: Spent, options: Options, more: str = "") -> tuple[str, ...]:
+    each = f"{spent.processor / options.tables * 1000:.1f} ms"
+    return f"{spent.clock:.2f} s", "", f"{spent.processor:.2f} s", "", f"{each}; {more}" if more else each
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count in the block statements of state and source, and their commits, of all threads."""
+    found, lock = Counter[str](), threading.Lock()
+
+    def note(kind: str) -> Callable[..., None]:
+        def noted(conn: Any, *_rest: Any) -> None:
+            place = "state" if conn.dialect.name == "sqlite" else "source"
+            with lock:
+                found[f"{kind} of the {place}"] += 1
+
+        return noted
+
+    listeners = {"before_cursor_execute": note("statements"), "commit": note("commits")}
+    for name, listener in listeners.items():
+        event.listen(Engine, name, listener)
+    try:
+        yield found
+    finally:
+        for name, listener in listeners.items():
+            event.remove(Engine, name, listener)
+
+
+def _data(url: str, strategy: str, jobs: int = 4) -> dict[str, Any]:
+    return {
         "version": 1,
         "jobs": jobs,
         "state": f"sqlite:///{strategy}.db",
@@ -82,26 +209,6 @@ def _project(url: str, folder: Path, strategy: str, jobs: int) -> Project:
         "sinks": {"changes": {"type": "jsonl", "path": f"out/{strategy}"}},
         "tables": [{"source": "shop", "tables": "app.*", "sinks": "changes", "strategy": strategy}],
     }
-    return Project.from_dict(data, base_dir=folder)
-
-
-def _steps(place: Place, project: Project, options: Options, *, prepared: bool) -> dict[str, tuple[float, float]]:
-    """Return seconds and processor seconds of this process, by step."""
-    found = {"check": _timed(project.check)}
-    if not prepared:
-        found["prepare"] = _timed(lambda: _prepare(project))
-    _round(project)  # fills caches of the server
-    rounds = [_timed(lambda: _round(project)) for _ in range(options.repeats)]
-    found["round, unchanged"] = (statistics.median(r[0] for r in rounds), statistics.median(r[1] for r in rounds))
-    for number in range(min(CHANGED, options.tables)):
-        place.run(f"UPDATE app.t{number} SET a = a + 1 WHERE id <= 10")
-    found[f"round, {CHANGED} tables changed"] = _timed(lambda: _round(project))
-    return found
-
-
-def _prepare(project: Project) -> None:
-    errors = [str(one.error) for one in project.prepare() if one.error]
-    assert not errors, errors[:1]
 
 
 def _round(project: Project) -> None:
@@ -109,7 +216,7 @@ def _round(project: Project) -> None:
     assert report.exit_code == 0, [str(one.error) for one in report.outcomes if one.error][:1]
 
 
-def _timed(action: Any) -> tuple[float, float]:
+def _timed(action: Callable[[], object]) -> Spent:
     before = time.process_time()
     took = seconds(action)
-    return took, time.process_time() - before
+    return Spent(took, time.process_time() - before)

@@ -26,6 +26,7 @@ class Options:
     without: str = ""
     targets: str = "server"
     against: str = ""
+    peers: str = ""
 
 
 @dataclass

@@ -75,6 +75,7 @@ class ProjectParts:
         self._sources: dict[str, Source] = {}
         self._sinks: dict[str, Sink] = {}
         self._matchers: dict[str, SubscriptionEnricher | None] = {}
+        self._wide: set[str] = set()  # streams that were never narrowed, and are not to be
         self._made = threading.RLock()  # for what is created on first use, by any thread
         self._places = SinkPlaces()
         self._empty = self._closed = False
@@ -358,8 +359,11 @@ class ProjectParts:
         others = [name for name in stream.config.sinks if name not in written.deliver]
         if not why_not and (others or not stream.config.sinks):
             why_not = f"sink {others[0]} gets all events" if others else "it has no sink"
-        matcher.narrows = not why_not
-        return Interest(self.state, stream.name, stream.config.where, matcher, why_not)
+        found = Interest(self.state, stream.name, stream.config.where, matcher, why_not)
+        if why_not and stream.name not in self._wide and found.never_narrowed():
+            self._wide.add(stream.name)  # this process does not ask the state again
+        matcher.narrows = stream.name not in self._wide
+        return found
 
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
         from qbcd.lookups import LookupEnricher

@@ -70,6 +70,8 @@ class Stream:
         if self.interest is None:
             return self
         self.interest.load()
+        if self.interest.hull is None and self.config.where == self.interest.base:
+            return self
         where = self.interest.where(self.interest.hull, self.source.connector)
         config = replace(self.config, where=where)
         return replace(self, config=config, settings=replace(self.settings, config=config))

@@ -87,8 +87,32 @@ def check_shape(
         SchemaChanged: The table or a captured column was dropped, retyped or given another collation; or a base table
             of a query was, if the query is followed by that table's rows.
     """
-    undo = f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
-    table = _probe(source, session, stream, checkpoint["shape"], undo)
+    shape = checkpoint["shape"]
+    table = _probe_query(source, session, stream, shape) if "query" in shape else _probe(source, session, stream, shape)
+    return _check_table(source, stream, checkpoint, plan, table)
+
+
+def check_source(
+    source: Source, session: Session, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan, *, accept: bool
+) -> tuple[Table, ServerIdentity, bool]:
+    """Return the results of `check_shape` and `check_server`, by few round trips."""
+    shape, catalog = checkpoint["shape"], source.connector.catalog
+    if "query" in shape:
+        table = check_shape(source, session, stream, checkpoint, plan)
+        return (table, *check_server(source, session, stream, checkpoint, accept=accept))
+    found, identity = catalog.probe_with_server(session.connection, *shape["table"])
+    table = _check_table(source, stream, checkpoint, plan, _existing(stream, shape, found))
+    return (table, *_check_identity(source, stream, checkpoint, identity(), accept=accept))
+
+
+def _undo(stream: str) -> str:
+    return f"qbcd reset {stream}, then prepare it again; or undo the change at the source"
+
+
+def _check_table(
+    source: Source, stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan | None, table: Table
+) -> Table:
+    undo = _undo(stream)
     _check_views(stream, table, checkpoint["shape"], undo, hidden_by_rights=source.connector.hides_tables)
     _check_bases(stream, table, checkpoint.get("bases", {}), undo)
     kept = {c.name for c in plan.captured} if plan else None
@@ -204,19 +228,24 @@ def _definition_problem(label: str, then: Mapping[str, Any], now: Mapping[str, A
     return ""
 
 
-def _probe(source: Source, session: Session, stream: str, shape: Mapping[str, Any], remedy: str) -> Table:
-    schema, name = shape["table"]
-    if "query" in shape:
-        try:
-            from qbcd.catalog.query_table import probe_query
+def _probe_query(source: Source, session: Session, stream: str, shape: Mapping[str, Any]) -> Table:
+    try:
+        from qbcd.catalog.query_table import probe_query
 
-            return probe_query(source, session, shape["query"], stream=stream)
-        except ConfigError as error:
-            raise SchemaChanged(error.what, stream=stream, remedy=remedy) from error
-    table = source.connector.catalog.probe_table(session.connection, schema, name)
+        return probe_query(source, session, shape["query"], stream=stream)
+    except ConfigError as error:
+        raise SchemaChanged(error.what, stream=stream, remedy=_undo(stream)) from error
+
+
+def _probe(source: Source, session: Session, stream: str, shape: Mapping[str, Any]) -> Table:
+    return _existing(stream, shape, source.connector.catalog.probe_table(session.connection, *shape["table"]))
+
+
+def _existing(stream: str, shape: Mapping[str, Any], table: Table | None) -> Table:
     if table is None:
-        what = f"{schema}.{name} does not exist any more, or the role may not see it"
-        granted = f"if it exists, GRANT SELECT ON {schema}.{name} to the source's user; if not, {remedy}"
+        label = ".".join(shape["table"])
+        what = f"{label} does not exist any more, or the role may not see it"
+        granted = f"if it exists, GRANT SELECT ON {label} to the source's user; if not, {_undo(stream)}"
         raise SchemaChanged(what, stream=stream, remedy=granted)
     return table
 
@@ -234,7 +263,14 @@ def check_server(
             `accept`. A change of its rules of equality or of the encoder is no error: values are compared then, and
             the user need not confirm it (docs/design/protocol.md#rule-16).
     """
-    now, then = source.connector.catalog.server_identity(session.connection), checkpoint["server"]
+    now = source.connector.catalog.server_identity(session.connection)
+    return _check_identity(source, stream, checkpoint, now, accept=accept)
+
+
+def _check_identity(
+    source: Source, stream: str, checkpoint: Mapping[str, Any], now: ServerIdentity, *, accept: bool
+) -> tuple[ServerIdentity, bool]:
+    then = checkpoint["server"]
     encoder = source.connector.encoder_version
     changed = now.meaning != then["meaning"] or encoder != checkpoint["encoder"]
     problems = []

@@ -26,7 +26,7 @@ from qbcd.config.masking import Masking
 from qbcd.connectors.base import Connector
 from qbcd.connectors.error_templates import pooled
 from qbcd.connectors.facts import Fetch
-from qbcd.connectors.limited_drivers import limit_waits, open_another, own_waits, run_with_next
+from qbcd.connectors.limited_drivers import limit_waits, open_another, own_waits, run_apart, run_with_next
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.sessions import SupportsSessionPool, SupportsSnapshots
 from qbcd.connectors.wait_limits import WaitLimit, silence_below
@@ -241,20 +241,24 @@ class Source:
         self._thread.stream = stream
 
     @contextmanager
-    def read(self, stream: str, *, snapshot: str | None = None, level: str | None = None) -> Iterator[Session]:
+    def read(
+        self, stream: str, *, snapshot: str | None = None, level: str | None = None, apart: bool = False
+    ) -> Iterator[Session]:
         """A read-only transaction that sees one state of the source.
 
         Args:
             stream: The stream's name; it names the session in the source's own monitoring.
             snapshot: Name of an exported snapshot to read instead of the present state.
             level: Another isolation level: with ``READ COMMITTED`` each statement sees its own state, and the source
-                need
-                not keep any of them.
+                need not keep any of them.
+            apart: Each statement may be a transaction of its own. That is a round trip less, and no lock is kept.
 
         Raises:
             QbcdError: The connector's message for an error of the source or its driver.
         """
         with self._session(stream, read_only=True, snapshot=snapshot, level=level) as session:
+            if apart:
+                run_apart(session.connection)
             yield session
 
     @contextmanager
@@ -309,7 +313,7 @@ class Source:
 
         def probe(names: Sequence[tuple[str, str]]) -> list[Table | None]:
             catalog = self.connector.catalog
-            with self.read(stream) as session:
+            with self.read(stream, apart=True) as session:
                 # A table that is locked must not keep the polls of others waiting: their polls ask about it.
                 asked = names[:1] if catalog.has_locked_tables(session.connection) else names
                 found = catalog.probe_tables(session.connection, asked)

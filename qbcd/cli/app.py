@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -157,9 +157,16 @@ def _grouped(function: Callable[..., int], own: Mapping[str, Any]) -> dict[str, 
     return made | rest
 
 
+def without_optional(kind: Any) -> Any:
+    """Return an annotated type that Python 3.10 has made optional, since its default is None."""
+    parts = get_args(kind)
+    optional = get_origin(kind) is Union and len(parts) == 2 and parts[1] is type(None)
+    return parts[0] if optional and get_origin(parts[0]) is Annotated else kind
+
+
 def _sign(run: Callable[..., None], function: Callable[..., int]) -> None:
     """Give `run` the signature: context, parameters of `function`, common options."""
-    kinds = get_type_hints(function, include_extras=True)
+    kinds = {name: without_optional(kind) for name, kind in get_type_hints(function, include_extras=True).items()}
     keyword = inspect.Parameter.KEYWORD_ONLY
     own = list(inspect.signature(function).parameters.values())[1:]
     parameters = [inspect.Parameter("ctx", keyword, annotation=typer.Context)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from sqlalchemy.engine import Connection
 
@@ -35,6 +36,12 @@ class Catalog(Collaborator, ABC):
     def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
         """Return table `schema`.`name`, as `probe_tables`."""
         return self.probe_tables(conn, [(schema, name)])[0]
+
+    def probe_with_server(
+        self, conn: Connection, schema: str, name: str
+    ) -> tuple[Table | None, Callable[[], ServerIdentity]]:
+        """Return `probe_table`, and a function that returns `server_identity`."""
+        return self.probe_table(conn, schema, name), partial(self.server_identity, conn)
 
     def table_names(self, conn: Connection) -> list[str]:
         """Return qualified names of the readable tables, for "did you mean". Default: none."""

@@ -21,6 +21,8 @@ from typing_extensions import override
 from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
+HELD = -1  # number of rows that a held statement has changed: it is not known
+
 
 class PostgresSilence(Silence, psycopg2.OperationalError):
     """As psycopg2's error of a lost connection."""
@@ -72,8 +74,11 @@ class LimitedPostgresConnection(extensions.connection):
     wait: waits.Wait | None = None
     _by_text = False  # this class begins and ends transactions
     _before = ""  # sent with the first statement of the next transaction, before its beginning
-    _held = ""  # sent with the next statement
+    _held = b""  # sent with the next statement
+    _must = False  # some of it changes rows, so a commit sends it
+    _holds = False  # the next statement is held
     _commits = False  # the next statement is the last one of its transaction
+    _apart = False  # each statement is a transaction of its own
     _in_transaction = False
     _level: int | None = None
     _read_only: Any = None
@@ -93,6 +98,11 @@ class LimitedPostgresConnection(extensions.connection):
         self.autocommit = self._by_text = True
         # END is a commit: an open transaction would keep the next one from having a level of its own
         self._before = "; ".join(("BEGIN", *statements, "END; "))
+        self._apart = False
+
+    def run_apart(self) -> None:
+        """Let each statement of this use be a transaction of its own, which needs no end."""
+        self._apart = self._by_text
 
     def send_with_next(self, statement: str) -> bool:
         """Send a statement without a result with the next one; return False if impossible.
@@ -100,31 +110,45 @@ class LimitedPostgresConnection(extensions.connection):
         Its error is that of the next one. If none follows, it is not sent.
         """
         if self._by_text:
-            self._held += f"{statement}; "
+            self._held += f"{statement}; ".encode()
         return self._by_text
+
+    def hold_next(self) -> None:
+        """Hold the next statement until the one after it, or the commit; its result is not known."""
+        self._holds = self._by_text and self._in_transaction
+
+    @property
+    def holds(self) -> bool:
+        """True if the next statement is to be held."""
+        return self._holds
+
+    def hold(self, statement: bytes) -> None:
+        """Hold a statement until the next one, or the commit."""
+        self._held += statement + b"; "
+        self._holds, self._must = False, True
 
     def commit_with_next(self) -> None:
         """Commit in the round trip of the next statement, which then has no result."""
         self._commits = self._by_text
 
-    def taken_after(self) -> str:
+    def taken_after(self) -> bytes:
         """Return the text to send after the next statement."""
-        text, self._commits = "; COMMIT" if self._commits else "", False
+        text, self._commits = b"; COMMIT" if self._commits else b"", False
         return text
 
-    def taken(self) -> str:
+    def taken(self) -> bytes:
         """Return the text to send before the next statement.
 
         It has pins, the beginning of a transaction, and held statements.
         """
         if not self._by_text:
-            return ""
+            return b""
         text, self._before = self._before, ""
-        if not self._in_transaction:
+        if not (self._in_transaction or self._apart):
             self._in_transaction = True
             text += f"BEGIN{_LEVELS[self._level]}{_ACCESS[self._read_only]}; "
-        text, self._held = text + self._held, ""
-        return text
+        sent, self._held, self._must = text.encode() + self._held, b"", False
+        return sent
 
     def send_taken(self) -> None:
         """Send what waits for the next statement now, for one whose text the driver makes."""
@@ -177,7 +201,12 @@ class LimitedPostgresConnection(extensions.connection):
             self._end("ROLLBACK", super().rollback)
 
     def _end(self, how: str, native: Callable[[], None]) -> None:
-        self._held, self._commits = "", False
+        must = self._must and how == "COMMIT" and not self.closed
+        self._held, self._commits, self._holds = self._held if must else b"", False, False
+        if must:
+            with self.cursor() as cursor:  # if it fails, a rollback follows
+                cursor.execute_alone(self.taken() + how.encode())
+        self._must = False
         if self.closed:
             native()
             return
@@ -198,9 +227,14 @@ class LimitedPostgresCursor(extensions.cursor):
     def execute(self, query: Any, arguments: Any = None) -> None:
         """Execute a statement and read its whole result within the limit."""
         connection: Any = self.connection
-        if self.name is None and (before := connection.taken()):
-            self.execute_alone(before.encode() + self.mogrify(query, arguments) + connection.taken_after().encode())
-            return
+        if self.name is None:
+            if connection.holds:
+                connection.hold(self.mogrify(query, arguments))
+                return
+            before, after = connection.taken(), connection.taken_after()
+            if before or after:
+                self.execute_alone(before + self.mogrify(query, arguments) + after)
+                return
         with connection.waiting():
             super().execute(query, arguments)
 
@@ -238,19 +272,41 @@ def run_with_next(connection: Connection, statement: str) -> None:
 
     Then its error is that of the next one, and if none follows, it does not run.
     """
-    driver = connection.connection.driver_connection
-    if not (isinstance(driver, LimitedPostgresConnection) and driver.send_with_next(statement)):
+    driver: Any = connection.connection.driver_connection
+    if not (_can_hold(driver) and driver.send_with_next(statement)):
         connection.exec_driver_sql(statement, execution_options={"no_parameters": True})
 
 
+def _can_hold(driver: Any) -> bool:
+    """Return True if the driver can send several statements together."""
+    return hasattr(driver, "hold_next")
+
+
 def commit_with_next(connection: Connection) -> None:
-    """Commit in the round trip of a transaction's first statement, if the driver can.
+    """Commit in the round trip of the next statement, if the driver can.
 
     That statement then has no result.
     """
-    driver = connection.connection.driver_connection
-    if isinstance(driver, LimitedPostgresConnection):
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
         driver.commit_with_next()
+
+
+def hold_next(connection: Connection) -> None:
+    """Send the next statement with the one after it, or with the commit, if the driver can.
+
+    It changes rows, and the number of changed rows is -1 then. Its error is that of the statement that it is sent with.
+    """
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
+        driver.hold_next()
+
+
+def run_apart(connection: Connection) -> None:
+    """Let each statement be a transaction of its own, which needs no end, if the driver can."""
+    driver: Any = connection.connection.driver_connection
+    if _can_hold(driver):
+        driver.run_apart()
 
 
 def _connect_postgres(limit: WaitLimit, parameters: Mapping[str, Any]) -> LimitedPostgresConnection:

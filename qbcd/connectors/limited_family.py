@@ -1,20 +1,26 @@
-"""The driver PyMySQL with a limit on each wait for the server ."""
+"""The driver PyMySQL with a limit on each wait, and several statements in one text.
+
+The server executes the statements of one text in order and ends at the first error, so that one after it does not run.
+"""
 
 from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import pymysql
-from pymysql.constants import CR
+from pymysql.charset import charset_by_name
+from pymysql.connections import MySQLResult
+from pymysql.constants import CLIENT, COMMAND, CR
 from typing_extensions import override
 
 from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
+_NAMES = b"SET NAMES "  # SQLAlchemy sends it at each log-in, and so does the driver
 _COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it
 
 
@@ -33,12 +39,95 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _rfile: Any
     _result: Any
     _execute_command: Any
+    _read_query_result: Any
     _read_ok_packet: Any
     wait: waits.Wait | None = None
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit
-        super().__init__(**parameters)
+        self._forget()
+        self._apart = False  # each statement is a transaction of its own
+        self._committed = False  # the last statement has committed
+        self.gathered: list[tuple[Sequence[str], Sequence[Sequence[Any]]]] = []
+        flags = parameters.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
+        super().__init__(**{**parameters, "client_flag": flags})
+
+    # -- several statements in one text ------------------------------------------------------------------------------
+    def _forget(self) -> None:
+        self._held: list[bytes] = []  # sent with the next statement
+        self._must = False  # some of it changes rows, so a commit sends it
+        self._holds = False  # the next statement is held
+        self._commits = False  # the next statement is the last one of its transaction
+        self._gathers = False  # the rows of all statements of the next text are kept
+
+    def send_with_next(self, statement: str) -> bool:
+        """See :meth:`~qbcd.connectors.limited_drivers.LimitedPostgresConnection.send_with_next`."""
+        self._held.append(self._encoded(statement))
+        return True
+
+    def hold_next(self) -> None:
+        """See :meth:`~qbcd.connectors.limited_drivers.LimitedPostgresConnection.hold_next`."""
+        self._holds = True
+
+    def commit_with_next(self) -> None:
+        """Commit in the round trip of the next statement."""
+        self._commits = True
+
+    def run_apart(self) -> None:
+        """Let each statement of this use be a transaction of its own, which needs no end."""
+        self.send_with_next("SET autocommit = 1")  # until the reset before the next use
+        self._apart = True
+
+    def gather_next(self) -> None:
+        """Keep names, in lower case, and rows of each statement of the next text in `gathered`."""
+        self._gathers, self.gathered = True, []
+
+    def _encoded(self, text: Any) -> bytes:
+        return text.encode(self.encoding, "surrogateescape") if isinstance(text, str) else bytes(text)
+
+    @override
+    def query(self, sql: Any, unbuffered: bool = False) -> Any:
+        """Execute a statement, with those that wait for it, and read its result within the limit."""
+        text, self._committed = self._encoded(sql), False
+        if self._holds or text.startswith(_NAMES) or text == self._encoded(self.init_command or ""):
+            self._must, self._holds = self._must or self._holds, False
+            self._held.append(text)
+            self._result = MySQLResult(self)
+            self._result.affected_rows = -1
+            return -1
+        held, commits, gathers = self._held, self._commits, self._gathers
+        self._forget()
+        with self.waiting():
+            if not (held or commits or gathers):
+                return super().query(text, unbuffered)
+            parts = [*held, text, *([b"COMMIT"] if commits else [])]
+            self._execute_command(COMMAND.COM_QUERY, b"; ".join(parts))
+            for _ in held:
+                self._read_query_result()
+            self._affected_rows = self._read_query_result(unbuffered and not commits)
+            if commits or gathers:
+                self._read_others(gathers)
+            self._committed = commits
+            return self._affected_rows
+
+    def _read_others(self, gathers: bool) -> None:
+        """Read what follows the statement's result, which stays that of the connection."""
+        result = own = self._result
+        while True:
+            if gathers:
+                names = [str(column[0]).lower() for column in result.description or ()]
+                self.gathered.append((names, result.rows or ()))
+            if not result.has_next:
+                break
+            self._read_query_result()
+            result = self._result
+        own.has_next, self._result = False, own
+
+    @override
+    def set_character_set(self, charset: str, collation: str | None = None) -> None:
+        """Set it with the next statement, that of the log-in."""
+        self.send_with_next(f"SET NAMES {charset}" + (f" COLLATE {collation}" if collation else ""))
+        self.charset, self.collation, self.encoding = charset, collation, charset_by_name(charset).encoding
 
     @override
     def connect(self, sock: Any = None) -> None:
@@ -88,15 +177,11 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
 
         It does so within the limit.
         """
+        self._forget()
+        self._apart = False
         with self.waiting():
             self._execute_command(_COM_RESET_CONNECTION, "")
             self._read_ok_packet()
-
-    @override
-    def query(self, sql: Any, unbuffered: bool = False) -> Any:
-        """Execute a statement and read its result within the limit."""
-        with self.waiting():
-            return super().query(sql, unbuffered)
 
     @override
     def next_result(self, unbuffered: bool = False) -> Any:
@@ -106,14 +191,25 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
 
     @override
     def commit(self) -> None:
-        with self.waiting():
-            super().commit()
+        """Commit within the limit, with the statements that wait for it."""
+        must, done, self._committed = self._must, self._committed or self._apart, False
+        if must and self._sock is not None:
+            self._holds = False
+            self.query("COMMIT")
+            return
+        self._forget()
+        if not done:
+            with self.waiting():
+                super().commit()
 
     @override
     def rollback(self) -> None:
         """Roll back within the limit."""
-        with self.waiting():
-            super().rollback()
+        done, self._committed = self._committed or self._apart, False
+        self._forget()
+        if not done:
+            with self.waiting():
+                super().rollback()
 
     @override
     def ping(self, reconnect: Any = False) -> None:

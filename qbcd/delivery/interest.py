@@ -27,7 +27,7 @@ def narrowed(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> Stream:
         QbcdError: The subscriptions of a stream that is not prepared cannot be read.
     """
     interest, prepared = stream.interest, row is not None and row.prepared
-    if interest is None:
+    if interest is None or not interest.enricher.narrows:
         return stream
     interest.why_not = interest.why_not or why_wide(stream, plan)
     if not interest.why_not:

@@ -33,6 +33,7 @@ from qbcd.sites.values import LeasedStream, Settings
 from qbcd.spark.time_limit import owner_of_calls
 from qbcd.state import (
     Acknowledged,
+    Claim,
     LeaseKeeper,
     LeaseLost,
     ProjectState,
@@ -134,12 +135,27 @@ class StreamContext(ABC):
             StateConflict: The store belongs to another project, or was restored from an older copy.
             Refused: The stream was never prepared.
         """
-        admit = partial(self._admit, register=register, reset=reset, take_over=take_over)
+        acks: Mapping[str, Acknowledged] = {} if reset else self.project.last_acknowledged(self.stream)
+
+        def admit(conn: Connection) -> Claim | None:
+            if register or reset:
+                self._admit(conn, register=register, reset=reset, take_over=take_over)
+                return None
+            claim = self.store.claim(conn, self.project.project_id, self.stream, _least(acks))
+            if claim is None:
+                self._admit(conn, register=False, reset=False, take_over=None)
+            elif claim.row.prepared:
+                self.prove_place()
+            return claim
+
+        def batches_then(conn: Connection, claim: Claim | None) -> None:
+            if claim is None or claim.has_batches:
+                batches.extend(self._batches_from(conn, _least(acks)))
+
         lease = LeaseKeeper(self.store, self.stream, self.writing, ttl=LEASE_SECONDS, admit=admit)
         lease.on_lost = partial(self._end_waits, owner_of_calls())
-        acks: Mapping[str, Acknowledged] = {} if reset else self.project.last_acknowledged(self.stream)
         batches: list[BatchHeader] = []
-        lease.then = lambda conn, row: batches.extend(self._batches_from(conn, _least(acks)))
+        lease.then = batches_then
         with ExitStack() as held:
             try:
                 keeper = held.enter_context(lease)

@@ -35,7 +35,7 @@ def server_changed(poll: Poll) -> bool:
             (docs/design/protocol.md#rule-16).
     """
     context, checkpoint = poll.context, poll.leased.row.checkpoint
-    with context.source.read(context.stream) as session:
+    with context.source.read(context.stream, apart=True) as session:
         accept = poll.settings.accept_source
         _, changed = check_server(context.source, session, context.stream, checkpoint, accept=accept)
     if changed and poll.strategy.keeps != "rows":

@@ -79,7 +79,8 @@ def next_watermarks(source: Source, tables: Sequence[tuple[Watermarked, Watermar
     """
     if not tables:
         return []
-    with source.read(tables[0][0].plan.stream) as session:
+    clocks = not any(strategy.kind in ("system", "counter") for strategy, _ in tables)
+    with source.read(tables[0][0].plan.stream, apart=clocks) as session:
         now: HighWater | None = None
         found = []
         for strategy, known in tables:

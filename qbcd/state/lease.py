@@ -27,11 +27,11 @@ from sqlalchemy.exc import SQLAlchemyError
 from typing_extensions import override
 
 from qbcd.common import waits
-from qbcd.connectors.limited_drivers import commit_with_next
+from qbcd.connectors.limited_drivers import HELD, commit_with_next, hold_next
 from qbcd.errors import LeaseHeld, QbcdError, StateConflict
 from qbcd.state.dialects import facts_of
 from qbcd.state.rows import StreamRow
-from qbcd.state.store import StreamStore
+from qbcd.state.store import Claim, StreamStore
 
 log = logging.getLogger(__name__)
 
@@ -191,12 +191,15 @@ def acquire(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl
     return acquire_row(conn, store, stream, owner, ttl).fencing_token
 
 
-def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float) -> StreamRow:
+def acquire_row(
+    conn: Connection, store: StreamStore, stream: str, owner: Owner, ttl: float, claim: Claim | None = None
+) -> StreamRow:
     """Acquire the stream's lease in a separate transaction and increment the fencing token.
 
     Args:
         conn: A connection in a write transaction that contains nothing else.
         ttl: Seconds of the store's clock after which the lease ends, unless it is renewed.
+        claim: The row, if this transaction has locked it already; the changes may then be sent with the commit.
 
     Returns:
         The stream's row, with the new fencing token.
@@ -205,13 +208,19 @@ def acquire_row(conn: Connection, store: StreamStore, stream: str, owner: Owner,
         LeaseHeld: Another poller works on the stream.
         StateConflict: The stream was never registered.
     """
-    row = store.locked(conn, stream, wait=False) or _waited_for(conn, store, stream)
-    facts = facts_of(conn)
-    _refuse_if_held(conn, store, stream)  # now the row is locked, and nobody can acquire it in between
+    if claim is not None:
+        row = claim.row
+        _refuse(_living(stream, claim.owner, claim.left), stream)
+        hold_next(conn)
+    else:
+        row = store.locked(conn, stream, wait=False) or _waited_for(conn, store, stream)
+        _refuse_if_held(conn, store, stream)  # now the row is locked, and nobody can acquire it in between
     fenced = store.rewrite(conn, row, replace(row, fencing_token=row.fencing_token + 1))
-    table = store.tables.lease
+    table, facts = store.tables.lease, facts_of(conn)
     values = {"new_owner": str(owner), "ttl": ttl, "new_token": fenced.fencing_token}
-    if conn.execute(_taking(table, facts.clock_sql), {**values, "of": stream}).rowcount != 1:
+    if claim is not None and claim.owner is not None:
+        hold_next(conn)  # the lease has a row
+    if conn.execute(_taking(table, facts.clock_sql), {**values, "of": stream}).rowcount not in (1, HELD):
         until = facts.clock + ttl
         conn.execute(insert(table).values(stream=stream, owner=str(owner), until=until, token=fenced.fencing_token))
     _working.add(owner.uuid)
@@ -244,17 +253,25 @@ def holder(conn: Connection, store: StreamStore, stream: str) -> tuple[Owner, fl
         StateConflict: The lease's owner cannot be read.
     """
     row = conn.execute(_left(store.tables.lease, facts_of(conn).clock_sql), {"of": stream}).first()
-    if row is None or row.left <= 0:
+    return None if row is None else _living(stream, row.owner, row.left)
+
+
+def _living(stream: str, name: str | None, left: float) -> tuple[Owner, float] | None:
+    """Return the owner of a lease and its remaining seconds; None if no live poller holds it."""
+    if name is None or left <= 0:
         return None
     try:
-        owner = Owner.parse(row.owner)
+        owner = Owner.parse(name)
     except ValueError as error:
         raise StateConflict("the lease's owner cannot be read", remedy="wait until it ends", stream=stream) from error
-    return None if owner.is_dead() or owner.is_left_behind() else (owner, row.left)
+    return None if owner.is_dead() or owner.is_left_behind() else (owner, left)
 
 
 def _refuse_if_held(conn: Connection, store: StreamStore, stream: str) -> None:
-    found = holder(conn, store, stream)
+    _refuse(holder(conn, store, stream), stream)
+
+
+def _refuse(found: tuple[Owner, float] | None, stream: str) -> None:
     if found is not None:
         raise LeaseHeld(
             f"{found[0].where} works on this stream; its lease ends in {found[1]:.0f} s unless renewed",
@@ -308,11 +325,12 @@ class LeaseKeeper:
         transactions: Returns a context manager with a connection in a new write transaction; called from any thread.
         ttl: Seconds of the store's clock from the last renewal to the end of the lease.
         owner: The owner; by default a new one in this process.
-        admit: Called first in the transaction that acquires the lease; raises an error to prevent that.
+        admit: Called first in the transaction that acquires the lease; raises an error to prevent that, and may
+            return the stream's row, locked.
 
     Attributes:
         row: The stream's row, as the lease was acquired.
-        then: Called last in the transaction that acquires the lease, with the row.
+        then: Called last in the transaction that acquires the lease, with what `admit` has returned.
         on_lost: Called with the reason once the lease is lost, from another thread; it ends what the block waits for.
 
     Raises:
@@ -327,7 +345,7 @@ class LeaseKeeper:
         *,
         ttl: float = 60.0,
         owner: Owner | None = None,
-        admit: Callable[[Connection], None] = lambda conn: None,
+        admit: Callable[[Connection], Claim | None] = lambda conn: None,
     ) -> None:
         self.store = store
         self.stream = stream
@@ -335,7 +353,7 @@ class LeaseKeeper:
         self.ttl = ttl
         self.token = 0
         self.row: StreamRow | None = None
-        self.then: Callable[[Connection, StreamRow], None] = lambda conn, row: None
+        self.then: Callable[[Connection, Claim | None], None] = lambda conn, claim: None
         self.on_lost: Callable[[str], None] = lambda reason: None
         self._transactions, self._admit = transactions, admit
         self._stop = threading.Event()
@@ -349,9 +367,9 @@ class LeaseKeeper:
         self._renewed = time.monotonic()
         try:
             with self._transactions() as conn:
-                self._admit(conn)
-                row = acquire_row(conn, self.store, self.stream, self.owner, self.ttl)
-                self.then(conn, row)
+                claim = self._admit(conn)
+                row = acquire_row(conn, self.store, self.stream, self.owner, self.ttl, claim)
+                self.then(conn, claim)
             self.row, self.token = row, row.fencing_token
         except BaseException:
             _working.discard(self.owner.uuid)  # the commit may have succeeded although its reply was lost

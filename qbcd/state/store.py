@@ -10,14 +10,30 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Select, Table, Update, bindparam, case, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    BindParameter,
+    Float,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from qbcd.connectors.limited_drivers import HELD
 from qbcd.errors import Refused, StateConflict
 from qbcd.model import BatchHeader
 from qbcd.state.bootstrap import holds_rows, insert_once
@@ -40,8 +56,9 @@ from qbcd.state.rows import (
     stream_row,
     stream_values,
 )
-from qbcd.state.tables import seal, site_tables, unseal
+from qbcd.state.tables import SiteTables, seal, site_tables, unseal
 
+_CLAIMED = ("foreign_stream", "seen_token", "lease_owner", "lease_left", "later_batches")
 _NAMED = 3  # streams of another project that a message names
 _CHUNK = 500  # some builds of SQLite accept at most 999 parameters
 
@@ -76,6 +93,30 @@ def _own_row_with_format(table: Table, layout: Table) -> Select[Any]:
 
 
 @lru_cache
+def _claimed_row(tables: SiteTables, clock: str) -> Select[Any]:
+    """Return the statement that locks a stream's row and reads all that an acquisition needs.
+
+    Only the row itself is locked, and only it is read as of the lock. `seen_token` shows if the rest is older.
+    """
+    table, lease, batch = tables.stream, tables.lease, tables.batch
+    of: BindParameter[str] = bindparam("of")
+    other, seen = table.alias("other"), table.alias("seen")
+    later = tuple_(batch.c.epoch, batch.c.batch_seq) > tuple_(bindparam("epoch"), bindparam("seq"))
+    left = lease.c.until - literal_column(clock, Float())
+    foreign = select(func.min(other.c.stream)).where(other.c.project_id != bindparam("project"))
+    parts = {
+        "format_version": select(func.max(tables.layout.c.format_version)),
+        "foreign_stream": foreign,
+        "seen_token": select(seen.c.fencing_token).where(seen.c.stream == of),
+        "lease_owner": select(lease.c.owner).where(lease.c.stream == of),
+        "lease_left": select(left).where(lease.c.stream == of),
+        "later_batches": select(func.count()).where((batch.c.stream == of) & later),
+    }
+    named = [query.scalar_subquery().label(name) for name, query in parts.items()]
+    return select(table, *named).where(table.c.stream == of).with_for_update(skip_locked=True)
+
+
+@lru_cache
 def _unchanged_row(table: Table) -> Update:
     same = table.c.stream == bindparam("was_stream")
     for name in ("version", "fencing_token", "project_id"):
@@ -103,6 +144,22 @@ def _ranges_of(table: Table, pages: Table | None) -> Select[Any]:
 @lru_cache
 def _segments_of(table: Table) -> Select[Any]:
     return _of_stream(table).order_by(table.c.segment_id)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A stream's row, locked, and what the same statement has shown.
+
+    Attributes:
+        owner: Owner of the lease, as its row has it; None without a row.
+        left: Remaining seconds of the lease.
+        has_batches: There are sealed batches after the number that was asked for.
+    """
+
+    row: StreamRow
+    owner: str | None
+    left: float
+    has_batches: bool
 
 
 class StreamStore:
@@ -183,6 +240,33 @@ class StreamStore:
             if found is not None:
                 return True, self._own([row for row in found if row["stream"] is not None], project_id, stream)
         return (True, self.own(conn, project_id, stream)) if self.exists(conn) else (False, None)
+
+    def claim(self, conn: Connection, project_id: str, stream: str, after: tuple[int, int] | None) -> Claim | None:
+        """Lock the stream's row and read what is needed to acquire its lease, in one statement.
+
+        Args:
+            after: (epoch, batch_seq) after which batches are looked for; None for any.
+
+        Returns:
+            None if that is impossible, or if anything is unusual: the row may then be locked or not.
+
+        Raises:
+            Refused: The row is damaged, or a newer qbcd wrote it.
+        """
+        if not self.tables.see(conn):
+            return None
+        epoch, seq = after or (0, 0)
+        query = _claimed_row(self.tables, facts_of(conn).clock_sql)
+        values = {"of": stream, "project": project_id, "epoch": epoch, "seq": seq}
+        found = self.tables.rows_with_format(conn, query, values)
+        if not found:
+            return None
+        rest = {name: found[0].pop(name) for name in _CLAIMED}
+        row = stream_row(unseal(self.tables.stream, found[0]))
+        if rest["foreign_stream"] is not None or rest["seen_token"] != row.fencing_token:
+            return None  # another process has acquired the lease between the reads and the lock
+        left = 0.0 if rest["lease_left"] is None else float(rest["lease_left"])
+        return Claim(row, rest["lease_owner"], left, bool(rest["later_batches"]))
 
     def _own(self, rows: Sequence[Mapping[Any, Any]], project_id: str, stream: str) -> StreamRow | None:
         table = self.tables.stream
@@ -323,13 +407,15 @@ class StreamStore:
     def rewrite(self, conn: Connection, row: StreamRow, changed: StreamRow) -> StreamRow:
         """Replace `row` by `changed` if version and token in the store are still those of `row`.
 
+        A caller that has locked the row may send the statement later (`hold_next`): it then changes the row.
+
         Raises:
             StateConflict: They are not.
         """
         table = self.tables.stream
         was = {f"was_{name}": getattr(row, name) for name in ("stream", "version", "fencing_token", "project_id")}
         result = conn.execute(_unchanged_row(table), {**seal(table, stream_values(changed)), **was})
-        if result.rowcount != 1:
+        if result.rowcount not in (1, HELD):
             raise _overtaken(row.stream, f"version {row.version}, token {row.fencing_token}", "another one")
         return changed
 

@@ -143,23 +143,32 @@ class SiteTables:
         Raises:
             Refused: A newer qbcd wrote them, or they have no format version.
         """
-        tables, seen = [t for t in self.metadata.sorted_tables if t not in self.added], (_SEEN, self.schema)
-        if seen not in conn.info:
-            names = present(conn, self.schema)
-            if not {t.name for t in tables} <= names:
-                return False
-            conn.info[seen], conn.info[_NAMES, self.schema] = True, names  # for the life of the session
+        if not self.see(conn):
+            return False
         try:
             known = self._format(conn)
         except DBAPIError as error:
             if not error.connection_invalidated:  # otherwise there is no `info` any more
-                del conn.info[seen]
+                del conn.info[_SEEN, self.schema]
             raise
         if known is None:
-            if not holds_rows(conn, tables):
+            if not holds_rows(conn, self._oldest()):
                 return False
             known = self._format(conn)  # another process has just created them
         refuse_newer(known, self.place)
+        return True
+
+    def _oldest(self) -> list[Table]:
+        """Return the tables that stores of all versions have."""
+        return [t for t in self.metadata.sorted_tables if t not in self.added]
+
+    def see(self, conn: Connection) -> bool:
+        """Return True if all tables exist, by their names; remember it for the session."""
+        if not self.is_seen(conn):
+            names = present(conn, self.schema)
+            if not {t.name for t in self._oldest()} <= names:
+                return False
+            conn.info[_SEEN, self.schema], conn.info[_NAMES, self.schema] = True, names
         return True
 
     def has(self, conn: Connection, table: Table) -> bool:

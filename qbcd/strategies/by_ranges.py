@@ -63,7 +63,7 @@ class ByRanges(InSource):
 
     poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
-    statements = (39, 70)
+    statements = (30, 37)
     by_ranges = True
     reports_deletes = True
     sweeps = False

@@ -24,7 +24,7 @@ class VbdCompare(Mds):
     """Statements of variant compare: a source replica of the result, and one comparison."""
 
     name = "vbd"
-    statements = (35, 80)
+    statements = (29, 42)
     needs = "SELECT on what the query reads; a key; a schema of qbcd's own in the source, with room for the result"
 
     @property
@@ -80,7 +80,7 @@ class VbdChecksum(IdRcs):
     """Statements of variant checksum: range checksums of the result, with a lake replica."""
 
     name = "vbd"
-    statements = (23, 57)
+    statements = (23, 34)
     needs = "SELECT on what the query reads, and nothing else"
 
     @property

@@ -75,7 +75,7 @@ class Watermarked(ByRanges):
 
     poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
-    statements = (32, 61)
+    statements = (20, 24)
     by_timestamps = True
     sweeps = True
     flag = ""  # delete flag of strategies that have one

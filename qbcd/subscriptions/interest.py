@@ -32,12 +32,18 @@ class Interest:
         self._state, self._stream, self.base, self.enricher, self.why_not = state, stream, base, enricher, why_not
         self._stored: StoredInterest | None = None
 
+    def never_narrowed(self) -> bool:
+        """Return True if nothing is stored of the stream, read now."""
+        return stored_interest(self._state, self._stream) is None
+
     def load(self) -> None:
         """Read what is stored, and let the matcher know which subscriptions have not begun.
 
         Raises:
             Refused: The stored row is damaged.
         """
+        if not self.enricher.narrows:
+            return
         self._stored = stored_interest(self._state, self._stream)
         settled = self._stored is None or self._stored.wanted == self._stored.captured
         self.enricher.captured = None if settled or self._stored is None else _hull(self._stored.captured)

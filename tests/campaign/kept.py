@@ -14,6 +14,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/integration/enrichment/test_initial.py::test_with_a_baseline_of_events_it_sends_nothing_else": (),
     "tests/integration/enrichment/test_initial.py::test_with_a_hull_that_grows": (),
     "tests/integration/enrichment/test_narrowing.py::test_a_set_is_asked_by_the_operator_of_the_source": (),
+    "tests/integration/enrichment/test_narrowing.py::test_a_stream_that_is_no_longer_narrowed": (),
     "tests/integration/enrichment/test_narrowing.py::test_growth_that_was_killed_is_no_event": (),
     "tests/integration/enrichment/test_narrowing.py::test_matches_are_those_of_all_rows": (),
     "tests/integration/enrichment/test_narrowing.py::test_rows_that_enter_because_the_hull_grew_are_no_events": (

@@ -39,7 +39,7 @@ class FamilyPlace(Place):
 
     unlimited: ClassVar[str]
 
-    commit = b"\x03COMMIT"  # a query packet
+    commit = b"COMMIT"  # alone, or at the end of a text
     taken = (pymysql.err.IntegrityError,)
     barred = (pymysql.err.OperationalError,)
     impatient = "SET lock_wait_timeout = 1, innodb_lock_wait_timeout = 1"

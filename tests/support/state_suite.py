@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from qbcd.errors import LeaseHeld, QbcdError, Refused, StateConflict
 from qbcd.state import (
+    Claim,
     LeaseKeeper,
     LeaseLost,
     Owner,
@@ -27,6 +28,7 @@ from qbcd.state import (
     release,
     renew,
 )
+from qbcd.state.lease import acquire_row
 from tests.support import wait_until
 from tests.support.state_place import PROJECT, STREAM, Place, child, header, open_place
 
@@ -522,6 +524,33 @@ class LeaseSuite:
             found = holder(conn, place.store, STREAM)
         assert found is not None
         assert found[0] == new_owner
+
+    def test_one_statement_claims_a_row_with_its_lease_and_batches(self, place: Place) -> None:
+        row = registered(place)
+        with place.write() as conn:
+            assert place.store.claim(conn, "another", STREAM, None) is None  # it is foreign
+            assert place.store.claim(conn, PROJECT, "another", None) is None
+            claim = place.store.claim(conn, PROJECT, STREAM, None)
+            assert claim == Claim(row, None, 0.0, has_batches=False)
+            owner = Owner.mine()
+            assert acquire_row(conn, place.store, STREAM, owner, 30.0, claim).fencing_token == 1
+            place.store.add_batch(conn, header(3), 1)
+        with place.write() as conn:
+            found = [place.store.claim(conn, PROJECT, STREAM, after) for after in ((100, 2), (100, 3))]
+            assert [one.has_batches for one in found if one] == [True, False]
+            held = found[1]
+            assert held is not None
+            assert held.owner == str(owner)
+            assert 25 < held.left <= 30
+        with place.write() as conn, pytest.raises(LeaseHeld, match="works on this stream"):
+            acquire_row(conn, place.store, STREAM, Owner.mine(), 30.0, held)
+        with place.write() as conn:
+            release(conn, place.store, STREAM, owner, 1)
+        with place.write() as conn:
+            claim = place.store.claim(conn, PROJECT, STREAM, None)
+            assert claim is not None
+            assert acquire_row(conn, place.store, STREAM, owner, 30.0, claim).fencing_token == 2
+            assert holder(conn, place.store, STREAM) is not None
 
     def test_a_keeper_gives_its_lease_back(self, place: Place) -> None:
         registered(place)

@@ -6,10 +6,12 @@ case.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
 
 from sqlalchemy.engine import Connection
+from sqlalchemy.exc import DBAPIError
 from typing_extensions import override
 
 from qbcd.connectors.catalog import Catalog
@@ -17,9 +19,22 @@ from qbcd.connectors.facts import Part, Privileges
 from qbcd.connectors.mysql_family import server, sets, types, view_dependencies, widening
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
-from qbcd.connectors.mysql_family.rows import COLUMNS, KINDS, TABLE, UNBOUND, engines, place_of, role_of, rows_of
+from qbcd.connectors.mysql_family.rows import (
+    COLUMNS,
+    KINDS,
+    TABLE,
+    UNBOUND,
+    Query,
+    engines,
+    place_of,
+    role_of,
+    rows_of,
+    rows_of_each,
+)
 from qbcd.connectors.mysql_family.types import make_column
 from qbcd.model import Column, ServerIdentity, Table
+
+Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
 PAGE = 16384  # bytes of an InnoDB page, unless the server was built with another size
 SYSTEM_SCHEMAS = ("information_schema", "performance_schema", "mysql", "sys")
@@ -36,10 +51,10 @@ WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED', 'VIEW') AND table_schema 
 """
 
 
-def _keys(conn: Connection, where: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+def _keys(found: Rows) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return the primary key, and the other unique keys over whole values that are never NULL."""
-    indexes: dict[str, list[dict[str, Any]]] = {}
-    for row in rows_of(conn, _KEYS, where):
+    indexes: dict[str, list[Mapping[str, Any]]] = {}
+    for row in found:
         indexes.setdefault(row["index"], []).append(row)
     usable = {
         name: tuple(str(r["column"]) for r in rows)
@@ -73,19 +88,31 @@ class FamilyCatalog(Catalog):
 
     @override
     def probe_tables(self, conn: Connection, names: Sequence[tuple[str, str]]) -> list[Table | None]:
-        return [self.probe_table(conn, *name) for name in names]
+        own = conn.exec_driver_sql("SELECT database()").scalar_one() if any(not schema for schema, _ in names) else ""
+        named = [(schema or own, name) for schema, name in names]
+        found = rows_of_each(conn, [query for one in named for query in self._queries(*one)])
+        return [self._table(conn, one, found[3 * i : 3 * i + 3]) for i, one in enumerate(named)]
 
     @override
-    def probe_table(self, conn: Connection, schema: str, name: str) -> Table | None:
-        where = {"schema": schema or conn.exec_driver_sql("SELECT database()").scalar_one(), "name": name}
-        rows = rows_of(conn, TABLE, where)
-        found = [r for r in rows if r["folded"] or (r["schema"], r["name"]) == tuple(where.values())]
+    def probe_with_server(
+        self, conn: Connection, schema: str, name: str
+    ) -> tuple[Table | None, Callable[[], ServerIdentity]]:
+        *found, version, identity, position = self._with_server(conn, self._queries(schema, name))
+        return self._table(conn, (schema, name), found), partial(self._identity, version, identity, position)
+
+    def _queries(self, schema: str, name: str) -> list[Query]:
+        """Return the queries about a table, its columns and its keys."""
+        where = {"schema": schema, "name": name}
+        return [(sql, where) for sql in (TABLE, COLUMNS.format(no_pad=self.facts.no_pad), _KEYS)]
+
+    def _table(self, conn: Connection, name: tuple[str, str], answers: Sequence[Rows]) -> Table | None:
+        rows, described, keys = answers
+        found = [r for r in rows if r["folded"] or (r["schema"], r["name"]) == name]
         if not found or found[0]["kind"] not in KINDS:
             return None
         row = found[0]
-        described = rows_of(conn, COLUMNS.format(no_pad=self.facts.no_pad), where)
         columns = tuple(make_column({**r, "all_digits": self.facts.all_digits}) for r in described)
-        primary, unique = _keys(conn, where) if row["kind"] != "VIEW" else ((), ())
+        primary, unique = _keys(keys) if row["kind"] != "VIEW" else ((), ())
         size, width = int(row["bytes"] or 0), int(row["width"] or 0)
         partitioned = "partitioned" in str(row["options"]).lower()
         return Table(
@@ -148,10 +175,25 @@ class FamilyCatalog(Catalog):
         Raises:
             ConfigError: The server is of the other family, or too old.
         """
-        version, facts = server.own_version(conn, self.facts), self.facts
-        sql = f"SELECT {facts.identity} AS server, database() AS name, @@lower_case_table_names AS f"
-        row, release = rows_of(conn, sql)[0], server.release(version)
-        status = rows_of(conn, f"SHOW GLOBAL STATUS LIKE '{facts.position}'")
+        return self._identity(*self._with_server(conn, []))
+
+    def _with_server(self, conn: Connection, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
+        """Return the rows of `queries`, and of those of the server: version, identity, position."""
+        facts = self.facts
+        own = [
+            f"SELECT {facts.identity} AS server, database() AS name, @@lower_case_table_names AS f",
+            f"SHOW GLOBAL STATUS LIKE '{facts.position}'",
+        ]
+        try:
+            return rows_of_each(conn, [*queries, server.VERSION, *((sql, None) for sql in own)])
+        except DBAPIError as error:
+            if not error.connection_invalidated:  # a server of the other family does not know all of it
+                server.own_version(str(conn.exec_driver_sql(server.VERSION[0]).scalar_one()), facts)
+            raise
+
+    def _identity(self, versions: Rows, identities: Rows, status: Rows) -> ServerIdentity:
+        version, facts = server.own_version(str(versions[0]["version"]), self.facts), self.facts
+        row, release = identities[0], server.release(version)
         return ServerIdentity(
             product=f"{facts.name} {version}",
             identity=f"{row['server']}/{row['name']}",
@@ -178,6 +220,5 @@ class FamilyCatalog(Catalog):
 
     @override
     def check_in_source(self, conn: Connection, table: Table, *, stream: str, own: Sequence[str] = ()) -> None:
-        server.check_settings(conn, self.facts, stream, own)
-        for one in dict.fromkeys(table.bases) if table.query else (table,):
-            server.check_engine(conn, one, stream)
+        tables = tuple(dict.fromkeys(table.bases)) if table.query else (table,)
+        server.check_in_source(conn, self.facts, stream, tables, own)

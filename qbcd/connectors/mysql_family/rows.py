@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import sqlglot
 from sqlalchemy.engine import Connection
@@ -36,10 +36,32 @@ FROM information_schema.columns WHERE table_schema = %(schema)s AND table_name =
 UNBOUND: Mapping[str, bool] = {"no_parameters": True}
 
 
+Query: TypeAlias = tuple[str, Mapping[str, Any] | None]  # text and parameters; None if percent signs are its own
+
+
 def rows_of(conn: Connection, sql: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
     """Return the rows of a catalog query as dicts, with names in lower case."""
-    found = conn.exec_driver_sql(sql.replace('"', "`"), dict(params or {})).mappings()
-    return [{str(name).lower(): value for name, value in row.items()} for row in found]
+    return _dicts(conn.exec_driver_sql(sql.replace('"', "`"), dict(params or {})).mappings())
+
+
+def _dicts(rows: Iterable[Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    return [{str(name).lower(): value for name, value in row.items()} for row in rows]
+
+
+def rows_of_each(conn: Connection, queries: Sequence[Query]) -> list[list[dict[str, Any]]]:
+    """Return the rows of several statements, sent together if the driver can.
+
+    One without a result has none. After an error, none of the later ones was executed.
+    """
+    driver: Any = conn.connection.driver_connection
+    with driver.cursor() as cursor:
+        texts = [cursor.mogrify(sql.replace('"', "`").strip(), params) for sql, params in queries]
+    if not hasattr(driver, "gather_next"):
+        found = [conn.exec_driver_sql(text, execution_options=UNBOUND) for text in texts]
+        return [_dicts(one.mappings()) if one.returns_rows else [] for one in found]
+    driver.gather_next()
+    conn.exec_driver_sql("; ".join(texts), execution_options=UNBOUND).close()
+    return [[dict(zip(names, row, strict=True)) for row in rows] for names, rows in driver.gathered]
 
 
 def place_of(table: Table) -> Mapping[str, Any]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from sqlalchemy.engine import Connection
 
 from qbcd.connectors.mysql_family.facts import FamilyFacts
-from qbcd.connectors.mysql_family.rows import engines, rows_of
+from qbcd.connectors.mysql_family.rows import TABLE, Query, engines, place_of, rows_of_each
 from qbcd.errors import ConfigError, Refused
 from qbcd.model import Table
 
+VERSION: Query = ("SELECT version() AS version", None)
 
-def own_version(conn: Connection, facts: FamilyFacts) -> str:
+
+def own_version(version: str, facts: FamilyFacts) -> str:
     """Return the server's version.
 
     Raises:
         ConfigError: The server is of the other family, or too old.
     """
-    version = str(conn.exec_driver_sql("SELECT version()").scalar_one())
     if not facts.is_own(version):
         raise ConfigError(
             f"the server's version is {version}, which is not {facts.name}",
@@ -38,13 +40,30 @@ def release(version: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def check_engine(conn: Connection, table: Table, stream: str) -> None:
-    """Check that a table, or each table of a view, can be compared in one transaction.
+def check_in_source(
+    conn: Connection, facts: FamilyFacts, stream: str, tables: Sequence[Table], own: Sequence[str]
+) -> None:
+    """Check that a comparison in the source can work with `tables` and qbcd's own ones.
+
+    Args:
+        stream: For errors.
+        own: A schema and the names of qbcd's tables in it, which may not exist yet; or nothing.
 
     Raises:
         Refused: It cannot.
     """
-    for name, engine in engines(conn, table).items():
+    plain = [table for table in tables if table.kind != "view"]
+    settings, *found = rows_of_each(conn, [_settings_query(facts, own), *((TABLE, place_of(one)) for one in plain)])
+    _check_settings(settings[0], stream, own)
+    for table, rows in zip(plain, found, strict=True):
+        _check_engines({f"{table.schema}.{table.name}": str(row["engine"] or "") for row in rows}, stream)
+    for table in tables:
+        if table.kind == "view":
+            _check_engines(engines(conn, table), stream)
+
+
+def _check_engines(found: Mapping[str, str], stream: str) -> None:
+    for name, engine in found.items():
         if not engine:
             raise Refused(
                 f"the storage engine of {name} is hidden from the role; a comparison in the source needs InnoDB",
@@ -67,18 +86,17 @@ SELECT min(concat(table_schema, '.', table_name, ' ', coalesce(engine, 'none')))
 WHERE table_schema = %(schema)s AND table_name IN %(names)s AND coalesce(engine, '') <> 'InnoDB') AS other"""
 
 
-def check_settings(conn: Connection, facts: FamilyFacts, stream: str, own: Sequence[str]) -> None:
-    """Check that the server keeps its commits, and can undo a refused step in qbcd's own tables.
+def _settings_query(facts: FamilyFacts, own: Sequence[str]) -> Query:
+    tables = {"schema": own[0], "names": tuple(own[1:])} if own else None
+    return _SETTINGS.format(log_format=facts.log_format) + (_OTHERS if own else ""), tables
 
-    Args:
-        stream: For errors.
-        own: A schema and the names of qbcd's tables in it, which may not exist yet; or nothing.
+
+def _check_settings(row: Mapping[str, Any], stream: str, own: Sequence[str]) -> None:
+    """Check that the server keeps its commits, and can undo a refused step in qbcd's own tables.
 
     Raises:
         Refused: It does not.
     """
-    tables = {"schema": own[0], "names": tuple(own[1:])} if own else None
-    row = rows_of(conn, _SETTINGS.format(log_format=facts.log_format) + (_OTHERS if own else ""), tables)[0]
     if own and int(row["folded"]) == 1 and own[0] != own[0].lower():
         raise Refused(
             f"schema {own[0]} has capitals, but this server stores names in lower case (lower_case_table_names = 1)",

@@ -1,6 +1,6 @@
 """A session pool for PyMySQL: reset by the protocol's command, one SET to begin a use.
 
-The reset takes place when a session is used again.
+The SET travels with the first statement. The reset takes place when a session is used again.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _reset(connection: Any, _record: object, state: PoolResetState) -> None:
 
 
 def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bool) -> None:
-    """Set the variables of the start again, together with those of the use.
+    """Set the variables of the start and of the use, with its first statement.
 
     The reset has undone them.
     """
@@ -54,5 +54,4 @@ def _begin(statements: Callable[[Any], Sequence[str]], connection: Any, used: bo
         connection.reset_session()
     texts = [*([connection.init_command] if used else ()), *statements(connection)]
     assert all(text.startswith(_SET) for text in texts)
-    with connection.cursor() as cursor:
-        cursor.execute(_SET + ", ".join(text.removeprefix(_SET) for text in texts))
+    connection.send_with_next(_SET + ", ".join(text.removeprefix(_SET) for text in texts))

@@ -8,7 +8,9 @@ old, or older while others read it all the time. So the list alone is no bound: 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from pymysql.constants import ER
 from sqlalchemy.engine import Connection
@@ -21,7 +23,7 @@ from qbcd.connectors.mysql_family import access, expressions, types
 from qbcd.connectors.mysql_family.facts import FamilyFacts
 from qbcd.connectors.mysql_family.grants import granted_everywhere
 from qbcd.connectors.mysql_family.ranges import literal_text
-from qbcd.connectors.mysql_family.rows import UNBOUND, engines, role_of, rows_of
+from qbcd.connectors.mysql_family.rows import UNBOUND, Query, engines, role_of, rows_of, rows_of_each
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsWatermarks, Watermarks
 from qbcd.errors import MissingPrivilege
 from qbcd.model import Column, Table
@@ -39,7 +41,9 @@ _TRANSACTIONS = """
 SELECT max(timestampdiff(MICROSECOND, trx_started, sysdate(6))) AS age FROM information_schema.innodb_trx
 WHERE trx_mysql_thread_id <> connection_id()
 """
-_CLOCK = "SELECT date_format(utc_timestamp(6), '%Y-%m-%d %H:%i:%s.%f')"
+_CLOCK = "SELECT date_format(utc_timestamp(6), '%Y-%m-%d %H:%i:%s.%f') AS now"
+_SYSTEM_ZONE, _OWN_ZONE = "SET time_zone = SYSTEM", "SET time_zone = '+00:00'"
+_XA = "XA RECOVER"
 _STARTED = "SELECT date_format(utc_timestamp(6) - INTERVAL {age} MICROSECOND, '%Y-%m-%d %H:%i:%s.%f')"
 # Storage engines with rows on another server.
 _ELSEWHERE = frozenset({"federated", "connect", "spider", "s3", "ndbcluster", "ndb"})
@@ -115,11 +119,21 @@ def _prepared(conn: Connection) -> int:
     It is 0 if the role may not read them.
     """
     try:
-        return len(conn.exec_driver_sql("XA RECOVER").all())
+        return len(conn.exec_driver_sql(_XA).all())
     except DBAPIError as error:
         if error.connection_invalidated:
             raise
         return 0
+
+
+def _high_water(conn: Connection, clock: str, ages: Sequence[Any], prepared: int) -> HighWater:
+    """Return the result of a clock, ages of transactions, and a number of prepared ones."""
+    known = [int(age) for age in ages if age is not None]
+    oldest = None
+    if known:
+        started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded up or down
+        oldest = str(conn.exec_driver_sql(started, execution_options=UNBOUND).scalar_one())
+    return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
 
 
 class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
@@ -137,8 +151,24 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
     @override
     def high_water(self, conn: Connection) -> HighWater:
         """The session's time zone is restored."""
+        zoned: list[Query] = [
+            (_SYSTEM_ZONE, None),
+            (_TRANSACTIONS, None),
+            (self.facts.running, None),
+            (_OWN_ZONE, None),
+        ]
+        try:
+            [clock], _, *ages, _, prepared = rows_of_each(conn, [(_CLOCK, None), *zoned, (_XA, None)])
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
+            return self._high_water_by_each(conn)  # the role may not see everything
+        return _high_water(conn, str(clock["now"]), [one["age"] for [one] in ages], len(prepared))
+
+    def _high_water_by_each(self, conn: Connection) -> HighWater:
+        """Read the same by single statements, to know which one fails."""
         clock = str(conn.exec_driver_sql(_CLOCK, execution_options=UNBOUND).scalar_one())
-        conn.exec_driver_sql("SET time_zone = SYSTEM")
+        conn.exec_driver_sql(_SYSTEM_ZONE)
         try:
             ages = [conn.exec_driver_sql(sql).scalar_one() for sql in (_TRANSACTIONS, self.facts.running)]
         except DBAPIError as error:
@@ -148,14 +178,8 @@ class FamilyWatermarks(Watermarks, SupportsWatermarks, SupportsDeleteFlags):
             what = f"role {role} may not see other sessions, which a timestamp needs: {error.orig.args[1]}"
             raise MissingPrivilege(what, remedy=self.sessions_grant(role)) from error
         finally:
-            conn.exec_driver_sql("SET time_zone = '+00:00'")
-        known = [int(age) for age in ages if age is not None]
-        oldest = None
-        if known:
-            started = _STARTED.format(age=max(0, *known) + 1_000_000)  # whole seconds may have been rounded up or down
-            oldest = str(conn.exec_driver_sql(started, execution_options=UNBOUND).scalar_one())
-        prepared = _prepared(conn)
-        return HighWater(clock, oldest, f"{prepared} prepared transactions are open" if prepared else "", BLIND)
+            conn.exec_driver_sql(_OWN_ZONE)
+        return _high_water(conn, clock, ages, _prepared(conn))
 
     @override
     def sees_sessions(self, conn: Connection) -> bool:

@@ -7,7 +7,8 @@ quote_ident() have their schema where needed.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sqlalchemy.engine import Connection
@@ -137,6 +138,7 @@ SELECT CASE WHEN bool_and(c.reltuples >= 0) THEN sum(c.reltuples)::bigint ELSE -
 FROM family f JOIN pg_class c ON c.oid = f.oid WHERE c.relkind IN ('r', 'm', 'f')
 """
 
+_END = "\nFROM t\n"
 # Everything about several tables, by one statement. `loose`: NOT NULL and unique indexes of a parent do not apply to
 # every child of plain inheritance, and those of views and foreign tables are not enforced here.
 _TABLES = f"""
@@ -158,9 +160,7 @@ SELECT t.schema, t.name, t.kind, t.row_security, t.heap AND NOT t.has_children A
         WHERE NOT t.loose) AS keys,
        (SELECT to_jsonb(s) FROM ({_SIZE}) AS s) AS size, EXISTS ({view_dependencies.REMOTE}) AS remote,
        ({view_dependencies.PARTS}) AS parts,
-       CASE WHEN t.kind = 'v' THEN ({view_dependencies.MADE}) ELSE '' END AS made
-FROM t
-"""
+       CASE WHEN t.kind = 'v' THEN ({view_dependencies.MADE}) ELSE '' END AS made{_END}"""
 
 # The functions that `_TABLES` calls lock the table that they look at.
 _LOCKED = """
@@ -281,9 +281,16 @@ def server_identity(conn: Connection) -> ServerIdentity:
 
     The meaning consists of the major version and the collation versions; the position is the next transaction id.
     """
+    return _identity(conn, rows_of(conn, _server_query(conn))[0])
+
+
+def _server_query(conn: Connection) -> str:
     # the session's own: SQLAlchemy's value is from an earlier session
     has_version = conn.connection.server_version >= 150000
-    r = rows_of(conn, _SERVER.format(version=_VERSION if has_version else "''"))[0]
+    return _SERVER.format(version=_VERSION if has_version else "''")
+
+
+def _identity(conn: Connection, r: Mapping[str, Any]) -> ServerIdentity:
     system = conn.info.get(_SYSTEM, "unknown")  # a session ends before its server can be another one
     if r["may_identify"] and _SYSTEM not in conn.info:
         system = rows_of(conn, "SELECT system_identifier::text AS id FROM pg_control_system()")[0]["id"]
@@ -297,6 +304,15 @@ def server_identity(conn: Connection) -> ServerIdentity:
         meaning=f"{r['major']};{default};{r['collations'] or ''}",
         position=int(r["position"]),
     )
+
+
+def probe_with_server(conn: Connection, schema: str, name: str) -> tuple[Table | None, Callable[[], ServerIdentity]]:
+    """Return a table and the identity of the server, by one statement if there is such a table."""
+    both = f"{_TABLES.removesuffix(_END)}, (SELECT to_jsonb(s) FROM ({_server_query(conn)}) AS s) AS server{_END}"
+    found = rows_of(conn, both, {"schemas": [schema], "names": [name]})
+    if not found:
+        return None, partial(server_identity, conn)
+    return _table(found[0]), partial(_identity, conn, found[0]["server"])
 
 
 def _table(row: Mapping[str, Any]) -> Table:
@@ -330,6 +346,7 @@ class PostgresCatalog(Catalog):
     """The catalog of PostgreSQL."""
 
     probe_tables = staticmethod(probe_tables)
+    probe_with_server = staticmethod(probe_with_server)
     table_names = staticmethod(table_names)
     privileges = staticmethod(privileges)
     server_identity = staticmethod(server_identity)

@@ -13,10 +13,11 @@ from functools import partial
 from typing import Any
 
 from qbcd.catalog.capture_change import change_of
-from qbcd.catalog.drift import check_server, check_shape
+from qbcd.catalog.drift import check_source
 from qbcd.catalog.source import Session
 from qbcd.catalog.views import check_views
 from qbcd.common import hooks
+from qbcd.connectors.limited_drivers import hold_next
 from qbcd.errors import StateConflict, UnsafeKey
 from qbcd.model import BatchHeader, KeyRange, ServerIdentity, Statement, StreamPlan
 from qbcd.model.checkpoint import Entry
@@ -153,6 +154,8 @@ def run_step(poll: DatabasePoll, request: StepRequest) -> StepResult:
         checkpoint = _next_checkpoint(poll, request, server, rows, entries)
         confirm(poll)
         hooks.reach("before_commit")
+        if header is None:  # the row is locked, so that nothing else can have changed it
+            hold_next(session.connection)
         advanced = context.commit(session.connection, leased.row, leased, header, checkpoint)
     leased.row = advanced
     hooks.reach("after_commit")
@@ -184,8 +187,8 @@ def _check_source(poll: DatabasePoll, session: Session) -> tuple[StreamPlan, Ser
         The plan with the keys that today's catalog proves, the server, and True if the user accepted another server.
     """
     source, stream, checkpoint = poll.context.source, poll.context.stream, poll.leased.row.checkpoint
-    table = check_shape(source, session, stream, checkpoint, poll.plan)
-    server, changed = check_server(source, session, stream, checkpoint, accept=poll.settings.accept_source)
+    accept = poll.settings.accept_source
+    table, server, changed = check_source(source, session, stream, checkpoint, poll.plan, accept=accept)
     return poll.plan.on(table), server, changed
 
 

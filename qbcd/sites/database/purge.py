@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
-from qbcd.catalog.drift import check_server, check_shape
+from qbcd.catalog.drift import check_source
 from qbcd.catalog.source import Session
 from qbcd.common import hooks
 from qbcd.errors import MissingPrivilege, QbcdError
@@ -92,8 +92,7 @@ def _enter(poll: DatabasePoll, session: Session) -> None:
     """Lock the stream's row; check that server and columns are those that were read."""
     context, row = poll.context, poll.leased.row
     enter(context, session, poll.plan, row)
-    check_shape(context.source, session, context.stream, row.checkpoint, poll.plan)
-    check_server(context.source, session, context.stream, row.checkpoint, accept=False)
+    check_source(context.source, session, context.stream, row.checkpoint, poll.plan, accept=False)
 
 
 def _check_right(poll: DatabasePoll, session: Session, strategy: Tdi) -> None:

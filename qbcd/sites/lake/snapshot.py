@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from qbcd.catalog.capture_change import Change, change_of, columns_before
-from qbcd.catalog.drift import check_server, check_shape
+from qbcd.catalog.drift import check_source
 from qbcd.catalog.source import Session, Source
 from qbcd.catalog.views import check_views
 from qbcd.common import hooks
@@ -101,8 +101,9 @@ def snapshot_of(
             table, server, digests_changed = plan.table, connector.catalog.server_identity(session.connection), False
             change, old_columns = Change(), None
         else:
-            table = check_shape(source, session, plan.stream, checkpoint, plan)
-            server, digests_changed = check_server(source, session, plan.stream, checkpoint, accept=accept_source)
+            table, server, digests_changed = check_source(
+                source, session, plan.stream, checkpoint, plan, accept=accept_source
+            )
             change = change_of(checkpoint, plan)
             computable = bool(change) and not digests_changed
             old_columns = columns_before(source, checkpoint, replace(plan, table=table)) if computable else None

@@ -47,7 +47,7 @@ class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
     poll_mode: PollMode = "delta"
-    statements = (46, 98)
+    statements = (35, 49)
     consistency: Consistency = "snapshot"
     steady = True
     by_timestamps = True

@@ -47,9 +47,20 @@ STEPS = (
         "two-owners-of-a-lease",
         "A lease has one owner at a time.",
         f"{STATE}lease.py",
-        "return None if owner.is_dead() or owner.is_left_behind() else (owner, row.left)",
+        "return None if owner.is_dead() or owner.is_left_behind() else (owner, left)",
         "return None",
         (f"{STORE}TestLease::test_one_owner_at_a_time_even_in_one_process",),
+    ),
+    Mutant(
+        "claim-of-an-older-state",
+        "A lease that was acquired after a claim's snapshot is read again.",
+        f"{STATE}store.py",
+        ' or rest["seen_token"] != row.fencing_token',
+        "",
+        (
+            "tests/integration/state/test_state_postgres.py"
+            "::test_a_lease_that_was_acquired_between_the_reads_and_the_lock_of_a_claim_is_seen",
+        ),
     ),
     Mutant(
         "lease-of-a-paused-process",

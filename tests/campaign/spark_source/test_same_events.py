@@ -103,7 +103,7 @@ def fitting(pool: Pool) -> Pool:
 
 
 class _Reads:
-    """What reads one stream."""
+    """Reads of one stream."""
 
     def __init__(self, spark: SparkSession, cli: Cli, file: Path, stream: str) -> None:
         self._spark, self._cli, self._file, self._stream = spark, cli, str(file), stream

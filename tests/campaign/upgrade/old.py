@@ -12,12 +12,13 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import distributions
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.packaging.test_packaging import lend_dependencies
 
 ROOT = Path(__file__).resolve().parents[3]
 SCRIPT = Path(__file__).with_name("child.py")
@@ -86,15 +87,15 @@ class OldVersion:
 
     @classmethod
     def installed(cls, folder: Path, release: Release) -> OldVersion:
-        """Install the version into `folder`, with this process's versions of its dependencies."""
+        """Install the version into `folder`; its dependencies are those of this process, by links."""
         source, environment = folder / "source", folder / "environment"
         with tarfile.open(fileobj=BytesIO(_archive(release.commit))) as archive:
             archive.extractall(source)
-        pins = folder / "pins.txt"
-        pins.write_text("".join(f"{d.name}=={d.version}\n" for d in distributions() if d.name != "qbcd"), "utf-8")
-        _run(sys.executable, "-m", "venv", environment)
-        pip = (environment / "bin" / "python", "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
-        _run(*pip, "--constraint", pins, source)
+        _run(sys.executable, "-m", "venv", "--without-pip", environment)
+        python = environment / "bin" / "python"
+        lend_dependencies(python, folder / "lent")
+        pip = (sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--disable-pip-version-check")
+        _run(*pip, "--no-deps", "--no-build-isolation", "--no-index", source)
         return cls(environment, release)
 
     @contextmanager

@@ -180,3 +180,23 @@ def test_a_set_is_asked_by_the_operator_of_the_source(database: str, workspace: 
         poll(project)
     assert matches(workspace, "s") == matches(workspace, "wide")
     assert (3, "c") in matches(workspace, "s")
+
+
+def test_a_stream_that_is_no_longer_narrowed(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    data = made(place, "mds")
+    place.sql("INSERT INTO orders VALUES (1, 'EU', NULL, 1), (2, 'US', 'x', 2)")
+    subscribe(place, ("eu", "region = 'EU'"))
+    with opened(data, workspace) as project:
+        project.prepare("s")
+    subscribe(place, ("us", "region = 'US'"))
+    data["subscriptions"]["narrow"] = False
+    with opened(data, workspace) as project:
+        [outcome] = poll(project, "s")
+        assert outcome.report is not None
+        assert outcome.report.counts == {"c": 1}
+        assert not matches(workspace, "s")
+        assert needs(project) == ""
+        place.sql("UPDATE orders SET amount = 5")
+        poll(project, "s")
+    assert matches(workspace, "s") == {(1, "eu"), (2, "us")}

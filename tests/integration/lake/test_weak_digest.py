@@ -17,6 +17,7 @@ from sqlglot import exp
 
 import qbcd
 from qbcd.api import parts_of
+from qbcd.connectors.catalog import Catalog
 from qbcd.connectors.postgresql.catalog import PostgresCatalog
 from qbcd.connectors.postgresql.expressions import PostgresExpressions
 from qbcd.model import ServerIdentity
@@ -54,6 +55,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
         digest = whole_digest if bits == 64 else row_digest
         monkeypatch.setattr(PostgresExpressions, "row_digest", staticmethod(digest))
         monkeypatch.setattr(PostgresCatalog, "server_identity", staticmethod(identity))
+        monkeypatch.setattr(PostgresCatalog, "probe_with_server", Catalog.probe_with_server)
         _expanded.cache_clear()
 
     yield to

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +12,7 @@ from sqlalchemy.engine import make_url
 from qbcd.demo.server import EmbeddedPostgres
 from qbcd.errors import SourceError, StateConflict
 from qbcd.state import Owner, ProjectState, StreamStore, acquire
-from tests.support import sql
+from tests.support import sql, wait_until
 from tests.support.places import new_place
 from tests.support.project_suite import ProjectSuite
 from tests.support.server_suite import Fresh, MakingSuite, StepSuite
@@ -79,6 +80,39 @@ def test_a_lock_from_an_older_snapshot_is_refused(database: str) -> None:
                 place.store.advance(other, row)
             place.store.lock(conn, STREAM, PROJECT, 0, 0)
         engine.dispose()
+
+
+def test_a_lease_that_was_acquired_between_the_reads_and_the_lock_of_a_claim_is_seen(database: str) -> None:
+    """A policy lets the claim wait after its snapshot, while another poller acquires the lease."""
+    found: list[object] = []
+    with open_place(database, "qbcd") as place:
+        registered(place)
+        sql(database, "CREATE ROLE claimer; GRANT USAGE ON SCHEMA qbcd TO claimer")
+        sql(database, "GRANT SELECT, UPDATE ON ALL TABLES IN SCHEMA qbcd TO claimer")
+        body = "SELECT pg_advisory_xact_lock_shared(77); SELECT TRUE"
+        sql(database, f"CREATE FUNCTION public.waits() RETURNS bool VOLATILE LANGUAGE sql AS '{body}'")
+        sql(database, "CREATE POLICY slow ON qbcd.stream USING (public.waits())")
+        sql(database, "ALTER TABLE qbcd.stream ENABLE ROW LEVEL SECURITY")
+        engine = create_engine(make_url(database).set(drivername="postgresql+psycopg2"))
+
+        def claim() -> None:
+            with engine.begin() as conn:
+                place.store.exists(conn)
+                conn.execute(text("SET ROLE claimer"))
+                found.append(place.store.claim(conn, PROJECT, STREAM, None))
+
+        waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        with engine.begin() as gate:
+            gate.execute(text("SELECT pg_advisory_xact_lock(77)"))
+            thread = threading.Thread(target=claim)
+            thread.start()
+            wait_until(lambda: sql(database, waiting) == [(1,)], what="the claim, which waits")
+            with place.write() as conn:
+                acquire(conn, place.store, STREAM, Owner.mine(), 30.0)
+        thread.join()
+        engine.dispose()
+        assert found == [None]
+        sql(database, "DROP OWNED BY claimer; DROP ROLE claimer")
 
 
 def test_create_needs_no_right_to_create_where_all_is_there(database: str) -> None:

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
+from typing import Annotated, Optional
 
 import pytest
 
 import qbcd.config
+from qbcd.cli.app import without_optional
 from qbcd.config import TEMPLATE, json_schema
 from qbcd.errors import MissingPrivilege
 from tests.support.cli import COMMANDS, Cli, finished, spawn
@@ -359,3 +361,16 @@ def test_a_spark_setting_that_polls_would_refuse_is_found_before(cli: Cli, proje
     assert ran.err.count('qbcd.yaml:4: spark.conf."spark.sql.session.timeZone": spark.sql.session.timeZone is CET') == 1
     assert ran.out == "1 stream: 1 error; project: 1 error\n"
     assert "  error    Spark\n" in cli("check", "-v").out
+
+
+def test_arguments_with_default_none_stay_arguments() -> None:
+    """Python 3.10 makes their types optional, which hides what Typer must know."""
+    written = Annotated[list[str] | None, "an argument"]
+    assert without_optional(Optional[written]) == written  # noqa: UP045 -- as Python 3.10 makes it
+    assert without_optional(written) == written
+    assert without_optional(int | None) == int | None
+
+
+def test_init_takes_a_folder(cli: Cli, workspace: Path) -> None:
+    assert cli("init", "sub").code == 0
+    assert (workspace / "sub" / "qbcd.yaml").exists()
