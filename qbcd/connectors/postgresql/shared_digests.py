@@ -1,4 +1,7 @@
-"""Row digests of PostgreSQL that other databases compute alike."""
+"""Row digests of PostgreSQL that other databases compute alike.
+
+Strings enter by their bytes, so the database must be in UTF-8; the caller checks that.
+"""
 
 from __future__ import annotations
 
