@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from sqlalchemy.exc import DBAPIError
-
 from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_changed
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
 from qbcd.catalog.files import FileSource
@@ -14,9 +12,9 @@ from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.common.wording import counted
-from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SchemaChanged
+from qbcd.errors import DeliveryError, QbcdError, Refused, SchemaChanged
 from qbcd.model import PlannedBatch, StreamPlan, Table
-from qbcd.sql import check_chance, check_operators, check_restriction, restriction_probe, restriction_remedy
+from qbcd.sql import check_operators, check_restriction, probe_plan
 from qbcd.state import StreamRow
 from qbcd.stream import Stream
 
@@ -280,23 +278,4 @@ def probe_restriction(stream: Stream, session: Session, plan: StreamPlan) -> Non
         ConfigError: The source does not accept it as a condition on the table.
         Refused: The role may not read everything that it needs.
     """
-    if not plan.where:
-        return
-    check_chance(session.connection, stream.source.connector, plan, place=stream.config.place("where"))
-    try:
-        session.rows(restriction_probe(stream.source.connector, plan))
-    except DBAPIError as error:
-        explained = stream.source.explain(error, stream.name)
-        explained.where = explained.where or stream.config.place("where")
-        if not stream.source.connector.errors.is_statement_error(error) or (
-            isinstance(explained, Refused) and not isinstance(explained, SchemaChanged)
-        ):
-            raise explained from error
-        raise ConfigError(
-            f"the restriction is refused: {explained.what}",
-            stream=stream.name,
-            where=explained.where,
-            remedy=restriction_remedy(
-                plan, stream.source.connector.dialect, column_missing=isinstance(explained, SchemaChanged)
-            ),
-        ) from error
+    probe_plan(session, stream.source, plan, stream.name, stream.config.place("where") if plan.where else "")

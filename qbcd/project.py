@@ -28,7 +28,7 @@ from qbcd.config.masking import masking_of
 from qbcd.connectors import Connector, JdbcDriver, connector_for
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.enrichment import Enricher, Enrichment
-from qbcd.errors import ConfigError, Refused, StateMissing
+from qbcd.errors import ConfigError, NotBuilt, Refused, StateMissing
 from qbcd.local.database import LocalProvider, threads_for
 from qbcd.planning import plan_of
 from qbcd.roster.known_tables import KnownTables
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from qbcd.advisor import Advice, Amount
-    from qbcd.lookups import LookupOrigin, LookupRelation
+    from qbcd.lookups import LookupOrigin, LookupRelation, SharedSearches
     from qbcd.subscriptions.enricher import SubscriptionEnricher
     from qbcd.subscriptions.interest import Interest
     from qbcd.subscriptions.registry import Subscriptions
@@ -343,10 +343,16 @@ class ProjectParts:
             enrichers.append(self._lookups(stream.config, stream.site))
         if not enrichers:
             return None
+        if matcher is not None and any(one.holds for one in enrichers):
+            raise NotBuilt(
+                "a lookup with `missing: hold` and subscriptions in one stream",
+                stream=stream.name,
+                remedy='leave the stream out of `streams` of the subscriptions, or write missing: "null"',
+            )
         written = self.config.subscriptions
         selecting = frozenset(() if written is None else written.deliver) & stream.sinks.keys()
         splits = written is not None and written.split
-        return Enrichment(stream.site, enrichers, selecting, splits=splits)
+        return Enrichment(stream.site, enrichers, selecting, partial(self._folded, stream), splits=splits)
 
     def _interest(self, stream: Stream) -> Interest | None:
         """Return what narrows a stream to its subscriptions; None if they were never to do that."""
@@ -368,7 +374,8 @@ class ProjectParts:
     def _lookups(self, config: StreamConfig, site: Site) -> Enricher:
         from qbcd.lookups import LookupEnricher
 
-        return LookupEnricher(self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what)))
+        origin = self.lookup_origin(config.name, config.enrich, lambda what: site.context.progress(what))
+        return LookupEnricher(origin, holds=any(self.config.lookups[n].holds for n in config.enrich))
 
     def lookup_origin(
         self, stream: str, names: Sequence[str], progress: Callable[[str], None] = lambda what: None
@@ -392,9 +399,20 @@ class ProjectParts:
             if name not in self.config.lookups:
                 known = ", ".join(self.config.lookups) or "none"
                 raise ConfigError(f"there is no lookup {name!r}", remedy=f"there are {known}")
-        return LookupOrigin(
-            stream, lambda: [relation(name) for name in names], self.state, self.config.own_folder, progress
-        )
+        with self._made:  # one for all streams
+            searches = self._searches
+
+        def resolve() -> list[LookupRelation]:
+            return [relation(name) for name in names]
+
+        return LookupOrigin(stream, resolve, self.state, self.config.own_folder, progress, searches)
+
+    @cached_property
+    def _searches(self) -> SharedSearches:
+        """The searches of lookups that run now, which streams share."""
+        from qbcd.lookups import SharedSearches
+
+        return SharedSearches()
 
     def subscription_enricher(self, stream: Stream) -> SubscriptionEnricher | None:
         """Return a new matcher of a stream's events; None if it may not be subscribed to."""

@@ -257,6 +257,13 @@ def reset_stream(site: Site, *, discard: bool) -> None:
                 stream=stream,
                 remedy=f"qbcd run {stream} --once delivers them; qbcd reset {stream} --discard drops them",
             )
+        if (events := site.context.project.waiting_events(stream)) and not discard:
+            raise Refused(
+                f"{counted(events, 'event waits', 'events wait')} for a row of a lookup",
+                stream=stream,
+                remedy='store the rows, or write missing: "null", and poll; or '
+                f"qbcd reset {stream} --discard drops them",
+            )
         site.forget(held)
         site.context.project.forget(stream)
         forget_files(site.context)

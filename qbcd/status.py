@@ -64,6 +64,8 @@ class StreamStatus:
         pending: By sink, the number of batches that wait for it.
         failures: By sink, the failed delivery of its next batch.
         resends: By sink, when it was requested that it gets the rows of the replica; its batches wait for that.
+        held: Events that wait for a row of a lookup.
+        estimates: Approximate counts of them.
         skipped: Batches of the epoch that were passed over for a sink, which lacks their events.
         error: The error of this status or of the last poll, or an empty string.
         failed: The error that made this status incomplete.
@@ -92,6 +94,8 @@ class StreamStatus:
     pending: Mapping[str, int] = field(default_factory=dict)
     failures: Mapping[str, DeliveryFailure] = field(default_factory=dict)
     resends: Mapping[str, float] = field(default_factory=dict)
+    held: int = 0
+    estimates: Sequence[str] = ()
     skipped: Sequence[Skipped] = ()
     error: str = ""
     failed: QbcdError | None = None
@@ -146,10 +150,13 @@ def stream_status(stream: Stream, now: float | None = None) -> StreamStatus:
         if not row.prepared:
             return status
         status.prepared, status.epoch, status.batches = True, row.epoch, row.last_batch_seq
-        held = stream.site.context.batches()
-        status.last_batch = held[-1] if held else None
+        present = stream.site.context.batches()
+        status.last_batch = present[-1] if present else None
         status.pending = pending(stream.site)
         status.resends = {sink: one.at for sink, one in stream.project.resends(stream.name).items()}
+        status.held = stream.project.waiting_events(stream.name)
+        if status.held and stream.enrichment is not None:
+            status.estimates = [text for one in stream.enrichment.enrichers for text in one.estimates()]
         status.skipped = [one for one in stream.project.skipped(stream.name) if one.epoch == row.epoch]
         _add_progress(stream, row, status)
     except QbcdError as error:
@@ -239,27 +246,27 @@ def latest_events(stream: Stream, n: int) -> list[tuple[BatchHeader, list[str]]]
                 break
             if stream.enrichment is not None and not stream.enrichment.is_ready(header):
                 continue  # the next poll completes it, before its first delivery
-            lines = _last_lines(stream, header, missing)
-            if lines is None:  # the oldest batches are deleted first, so earlier ones are missing too
+            read = _last_lines(stream, header, missing)
+            if read is None:  # the oldest batches are deleted first, so earlier ones are missing too
                 break
-            found.insert(0, (header, lines))
-            missing -= len(lines)
+            if read[1]:  # all events of the batch may wait
+                found.insert(0, read)
+            missing -= len(read[1])
     return found
 
 
-def _last_lines(stream: Stream, header: BatchHeader, n: int) -> list[str] | None:
-    """Return the last `n` events of a batch as JSON lines, or None if it was deleted meanwhile.
+def _last_lines(stream: Stream, header: BatchHeader, n: int) -> tuple[BatchHeader, list[str]] | None:
+    """Return a batch for readers with its last `n` events, or None if it was deleted meanwhile.
 
     A source replica has no pins. So an expired batch can be deleted while it is read; then the reader gets fewer rows.
 
     Raises:
         StateConflict: The batch exists, but rows of it are missing.
     """
-    wanted = min(n, header.size)
     with open_batch(stream, header) as batch:
-        lines = [line for piece in batch.last(n).json_lines() for line in piece]
-    if len(lines) == wanted:
-        return lines
+        lines, wanted = [line for piece in batch.last(n).json_lines() for line in piece], min(n, batch.header.size)
+        if len(lines) == wanted:
+            return batch.header, lines
     if (header.epoch, header.seq) not in {(h.epoch, h.seq) for h in stream.site.context.batches()}:
         return None
     raise StateConflict(
@@ -333,6 +340,8 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "events": dict(status.events),
         "pending": dict(status.pending),
         "resends": {sink: {"requested_at": at} for sink, at in status.resends.items()},
+        "held_events": status.held,
+        "estimates": list(status.estimates),
         "skipped": [
             {"sink": one.sink, "epoch": one.epoch, "batch_seq": one.seq, "events": one.events, "at": one.at}
             for one in status.skipped

@@ -24,6 +24,7 @@ COMMANDS = {
     "subscriptions": "subscriptions",
     "verify": "inspect",
     "diff": "diff",
+    "join": "join",
     "retire": "prepare",
     "skip": "prepare",
     "resend": "prepare",

@@ -286,6 +286,10 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "events", f"{formatting.events(one.events)} in the latest 1,000 polls"
         waiting = (f"{sink} {formatting.counted(n, 'batch', 'batches')}" for sink, n in one.pending.items() if n)
         yield "pending", ", ".join(waiting) or "nothing"
+    if one.held:
+        yield "waiting", f"{formatting.counted(one.held, 'event')} for a row of a lookup"
+    for text in one.estimates:
+        yield "estimate", text
     for sink, at in one.resends.items():
         yield "resend", f"{sink} is to get the rows of the replica, requested {_ago(at)}"
     for lost in one.skipped:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from qbcd.comparison.compare import DiffOptions
+from qbcd.comparison.joined import JoinMethod, JoinOptions
 from qbcd.config.document import parse_yaml
 from qbcd.config.fields import Size
 from qbcd.config.files import FileFormat
@@ -41,6 +42,25 @@ def diff_options(
     for name in more.keys() & {"workdir", "project"}:
         values[name] = Path(more[name])
     return DiffOptions(**values)
+
+
+def join_options(
+    on: str, take: str, memory: str | int, method: str, form: str | Mapping[str, Any] | None
+) -> JoinOptions:
+    """Return the options of a join that a user has written.
+
+    Raises:
+        ConfigError: One is wrong.
+    """
+    child, _, parent = (part.strip() for part in on.partition("="))
+    if not child:
+        raise ConfigError("--on names no column", remedy="--on order_no, or --on order_no=id")
+    known = get_args(JoinMethod)
+    if method not in known:
+        raise ConfigError(f"there is no method {method!r}", remedy=f"there are {', '.join(known)}")
+    names = tuple(part.strip() for part in take.split(",") if part.strip())
+    checked: JoinMethod = _checked("method", JoinMethod, method)
+    return JoinOptions((child, parent or child), names, _checked("memory", Size, memory), checked, _format(form))
 
 
 def _names(names: str | Sequence[str]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from qbcd.config.fields import Filled, Section, Size, SomeNames, TableName, Whol
 
 LookupMethod = Literal["auto", "broadcast", "index", "mesh"]
 Missing = Literal["null", "allocate", "hold"]
+Overload = Literal["first", "sample", "top", "cluster"]
 DEFAULT_LOOKUP_MEMORY = 64 << 20
 
 
@@ -25,7 +26,11 @@ class LookupConfig(Section):
         method: Way to read it: ``broadcast`` whole, ``index`` by lists of keys, ``mesh`` by a scan in key ranges;
             ``auto``, the default, takes the cheapest by measured times.
         memory: Most bytes of keys and rows that wait together; more keys need more scans.
-        missing: Reaction to a key without a row: ``null``, the default, or ``allocate`` a new surrogate key.
+        missing: Reaction to a key without a row: ``null``, the default; ``allocate`` a new surrogate key; ``hold`` the
+            event, and later ones with the same key of the stream, until the row exists.
+        overload: The keys that are searched at once if a batch has more than fit into the memory: the ``first``, a
+            uniform ``sample``, those of most events (``top``), or a sample by events (``cluster``). Events of others
+            wait, as with ``hold``. By default all are searched, in several scans.
         allocate_from: With ``allocate``, the first new surrogate key; larger ones belong to qbcd too.
     """
 
@@ -37,17 +42,16 @@ class LookupConfig(Section):
     method: LookupMethod = "auto"
     memory: Size = DEFAULT_LOOKUP_MEMORY
     missing: Missing = "null"
+    overload: Overload | None = None
     allocate_from: Annotated[Whole, Field(ge=1, le=(1 << 63) - 1)] | None = None
+
+    @property
+    def holds(self) -> bool:
+        """True if events may wait."""
+        return self.missing == "hold" or self.overload is not None
 
     @model_validator(mode="after")
     def _fitting(self) -> LookupConfig:
-        if self.missing == "hold":
-            raise wrong(
-                "`missing: hold` is not built yet: events cannot wait for a partner and keep their order",
-                "write missing: null or allocate",
-                at="missing",
-                not_built=True,
-            )
         if len(set(self.on.values())) < len(self.on):
             raise wrong("a column of the relation is named twice", "name each column of the relation once", at="on")
         if self.missing == "allocate" and len(self.take) != 1:

@@ -22,6 +22,7 @@ from qbcd.errors import (
     LeaseHeld,
     LocalFailed,
     QbcdError,
+    Refused,
     StateConflict,
     Undeliverable,
     UnsupportedType,
@@ -58,12 +59,25 @@ def enroll(stream: Stream, row: StreamRow) -> None:
     """
     if stream.enrichment is not None:
         stream.enrichment.enroll(row)
+    else:
+        _refuse_abandoned(stream)
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
             if starts_from_replica(stream, name) and (row.prepared or not stream.settings.baseline_events):
                 stream.project.request_resend(stream.name, name)  # first, so that a kill in between is harmless
             stream.project.enroll(stream.name, name, row.epoch, row.last_batch_seq)
+
+
+def _refuse_abandoned(stream: Stream) -> None:
+    """Refuse a stream without lookups whose events wait for a row of one."""
+    waiting = stream.project.waiting_events(stream.name)
+    if waiting:
+        raise Refused(
+            f"{counted(waiting, 'event waits', 'events wait')} for a row of a lookup that `enrich` no longer names",
+            stream=stream.name,
+            remedy='name it again; with missing: "null" the next poll delivers them without the row',
+        )
 
 
 def starts_from_replica(stream: Stream, name: str) -> bool:
@@ -77,6 +91,8 @@ def deliver(stream: Stream, held: LeasedStream, report: Report) -> None:
     A failure ends the deliveries of its sink only, and goes into `report`. A sink that is to get the rows of the
     replica first has to wait (`qbcd.delivery.resend`).
     """
+    if stream.enrichment is not None:  # first, since it may seal batches
+        report.warnings += stream.enrichment.complete(held)
     acks = stream.project.acknowledged(stream.name)
     if any(acks[name].seq < held.row.last_batch_seq for name in stream.sinks):
         stream.project.renew(stream.name)  # a resend may have been requested since: its sink gets no batch
@@ -256,7 +272,7 @@ def _selects_none(stream: Stream, header: BatchHeader, sink: str) -> bool:
     if stream.enrichment is None:
         return False
     seen = stream.enrichment.view(header, sink).header
-    return seen.selected and not seen.size
+    return seen.selected and not seen.size and sink in stream.enrichment.selecting
 
 
 @dataclass(frozen=True)
@@ -359,6 +375,12 @@ def sink_batch(
         view = None if stream.enrichment is None else stream.enrichment.view(header, sink)
     else:
         view = sink
+    if view is None and header.waited is not None:
+        raise Refused(
+            f"batch {header.number} has events that waited for a row of a lookup, and `enrich` no longer names one",
+            stream=stream.name,
+            remedy="name a lookup again",
+        )
     with ExitStack() as opened:
 
         def local(part: range) -> LocalRows:
@@ -366,7 +388,7 @@ def sink_batch(
 
         def staged() -> DataFrame:
             context.spark.give_reason(why_spark, header.size)
-            return make() if view is None else view.frame(make())
+            return make() if view is None else view.frame(make, context.spark)
 
         yield SinkBatch(header if view is None else view.header, staged, local, is_local=not why_spark)
 

@@ -74,6 +74,22 @@ def refuse_unfilled(stream: Stream, row: StreamRow) -> None:
             refuse_without_rows(stream, plan_of_replica(stream, row), name)
 
 
+def _refuse_waiting(stream: Stream, sink: str) -> None:
+    """Refuse rows of the replica while events wait, whose changes are in it already.
+
+    Raises:
+        Refused: Some wait.
+    """
+    waiting = stream.project.waiting_events(stream.name)
+    if waiting:
+        raise Refused(
+            f"sink {sink} cannot have the rows of the replica now: they contain "
+            f"{counted(waiting, 'event that waits', 'events that wait')} for a row of a lookup, which would come later",
+            stream=stream.name,
+            remedy='store the rows that are missing, or write missing: "null"; then poll once',
+        )
+
+
 def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
     """Refuse a resend from a replica that has no rows.
 
@@ -182,6 +198,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     """Write the rows to the sink, and record that it has them."""
     site, sink, name = stream.site, stream.sinks[one.sink], one.sink
     refuse_without_rows(stream, plan, name)
+    _refuse_waiting(stream, name)
     site.seal(plan, stream.settings, held)
     if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
         deliver_to(stream, held, {name: stream.project.acknowledged(stream.name)[name]}, report)
@@ -312,6 +329,7 @@ def _refuse_unfit(stream: Stream, sink: str, restriction: str) -> None:
         raise not_prepared(stream.name)
     plan = plan_of_replica(stream, row)
     refuse_without_rows(stream, plan, sink)
+    _refuse_waiting(stream, sink)
     if change := change_of(row.checkpoint, plan):
         raise SchemaChanged(
             f"{change.describe()}: the replica has what was captured before",

@@ -48,11 +48,13 @@ class Enricher(ABC):
         field: The name of the field in events.
         travel: The form for typed readers: an array, whose JSON text is read, or a text, which is the JSON itself.
         selects: Sinks may take only the events that it selects: those whose value is not ``[]``.
+        holds: An event whose value is NULL waits, and the enricher is asked again at each poll.
     """
 
     field: str
     travel: Travel
     selects: ClassVar[bool] = False
+    holds: bool = False
 
     def begin(self) -> None:  # noqa: B027 -- most enrichers have nothing to renew
         """Prepare for the batches of one poll, before the first one.
@@ -65,6 +67,10 @@ class Enricher(ABC):
 
     def remarks(self) -> list[str]:
         """Return what the user should know about the batches since the last call."""
+        return []
+
+    def estimates(self) -> list[str]:
+        """Return approximate counts of the events that wait, for `qbcd status`."""
         return []
 
     def findings(self, columns: Mapping[str, Travel]) -> Iterator[tuple[str, str]]:

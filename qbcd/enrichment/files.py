@@ -10,7 +10,7 @@ import hashlib
 import re
 import uuid
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,10 +19,11 @@ from pyarrow import parquet
 
 from qbcd.enrichment.enricher import NONE_SELECTED
 from qbcd.errors import LocalFailed, StateConflict
-from qbcd.state.enriched import EnrichedBatch, Number
+from qbcd.state.enriched import BatchFile, EnrichedBatch, Number
 from qbcd.stores.parts import PartStore
 
-_NAME = re.compile(r"([0-9]+)-([0-9]+)-[0-9]+-[0-9a-f]+\.parquet")
+Chosen = Callable[[Sequence[pa.Array]], pa.Array]
+_NAME = re.compile(r"(held-|sent-|)([0-9]+)-([0-9]+)-[0-9]+-[0-9a-f]+\.parquet")
 _PIECE = 1 << 20  # bytes
 
 
@@ -34,12 +35,12 @@ class FileOfBatch:
         number: Epoch and number of the batch.
         token: The fencing token of the lease.
         fields: The number of fields.
-        selecting: The place of the field that selects events; None if none does.
+        chosen: Returns from the values of a piece the events that are selected, and not NULL; None if all are.
     """
 
-    def __init__(self, parts: PartStore, number: Number, token: int, fields: int, selecting: int | None) -> None:
+    def __init__(self, parts: PartStore, number: Number, token: int, fields: int, chosen: Chosen | None) -> None:
         self.name = f"{number[0]}-{number[1]}-{token}-{uuid.uuid4().hex}.parquet"
-        self._parts, self._selecting = parts, selecting
+        self._parts, self._chosen, self._fields = parts, chosen, fields
         self.rows = 0
         self._places = 0
         self._counts: Counter[str] = Counter()
@@ -48,14 +49,14 @@ class FileOfBatch:
 
     @property
     def counts(self) -> Mapping[str, int] | None:
-        """Selected events per op; None if no field selects."""
-        return None if self._selecting is None else dict(self._counts)
+        """Selected events per op; None if all are."""
+        return None if self._chosen is None else dict(self._counts)
 
     def write(self, pieces: Iterator[Sequence[pa.Array]]) -> str:
         """Write the values durably and return the hash of the file.
 
         Args:
-            pieces: Aligned arrays: the ops of events, and the values of each field.
+            pieces: Aligned arrays: the ops of events, the values of each field, and what else `chosen` needs.
 
         Raises:
             LocalFailed: The file cannot be written.
@@ -80,13 +81,13 @@ class FileOfBatch:
         ordinals = pa.array(range(self.rows, self.rows + count), pa.int64())
         self.rows += count
         places = pa.nulls(count, pa.int64())
-        if self._selecting is not None:
-            chosen = pc.fill_null(pc.not_equal(values[self._selecting], NONE_SELECTED), False)
+        if self._chosen is not None:
+            chosen = self._chosen(values)
             after = pc.cumulative_sum(pc.cast(chosen, pa.int64()))
             places = pc.if_else(chosen, pc.add(after, self._places - 1), pa.scalar(None, pa.int64()))
             self._places += pc.sum(chosen).as_py() or 0
             self._counts.update(pc.filter(ops, chosen).to_pylist())
-        texts = [value.cast(pa.string()) for value in values]
+        texts = [value.cast(pa.string()) for value in values[: self._fields]]
         return pa.RecordBatch.from_arrays([ordinals, *texts, places], schema=self._schema)
 
     def drop(self) -> None:
@@ -103,7 +104,7 @@ def hash_of(path: Path) -> str:
     return found.hexdigest()
 
 
-def proven(parts: PartStore, one: EnrichedBatch, stream: str) -> Path:
+def proven(parts: PartStore, one: BatchFile, stream: str) -> Path:
     """Return a local path of the file of a batch, as it was stored.
 
     Raises:
@@ -116,24 +117,40 @@ def proven(parts: PartStore, one: EnrichedBatch, stream: str) -> Path:
         problem = f"cannot be read ({error.strerror})"
     if problem:
         raise StateConflict(
-            f"the file {parts.place(one.file)} with the added fields of batch {one.epoch}/{one.seq} {problem}",
+            f"the file {parts.place(one.file)} with the {one.what} of batch {one.number} {problem}",
             stream=stream,
             remedy="share one workdir among all hosts of the project, or restore the file from a backup; "
-            f"or qbcd skip {stream} SINK --batch {one.epoch}/{one.seq} for each sink that waits for it",
+            f"or {_without(one, stream)}",
         )
     return path
 
 
-def sweep(parts: PartStore, rows: Mapping[Number, EnrichedBatch], there: set[Number]) -> None:
+def _without(one: BatchFile, stream: str) -> str:
+    if one.what == "events that wait":
+        return f"qbcd reset {stream} --discard, then prepare it again, and consumers reload"
+    return f"qbcd skip {stream} SINK --batch {one.number} for each sink that waits for it"
+
+
+def selected_by(place: int) -> Chosen:
+    """Return the choice of events by the value of one field."""
+    return lambda values: pc.fill_null(pc.not_equal(values[place], NONE_SELECTED), False)
+
+
+def sweep(
+    parts: PartStore, rows: Mapping[Number, EnrichedBatch], there: set[Number], named: Collection[str] = ()
+) -> None:
     """Remove files of batches that no longer exist, and other attempts of batches with a file.
 
     A file of a batch without a row is left: the process that wrote it may be about to name it.
+
+    Args:
+        named: The files with rows of events that wait, or have waited. Others of the same batches are removed.
     """
     for name in parts.names():
         match = _NAME.fullmatch(name)
-        if match is None:
+        if match is None or name in named:
             continue
-        number = int(match[1]), int(match[2])
-        named = rows.get(number)
-        if (named is not None and named.file != name) or (named is None and number not in there):
+        number = int(match[2]), int(match[3])
+        row = rows.get(number)
+        if (row is not None and row.file != name) or (row is None and number not in there):
             parts.remove(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,19 +16,22 @@ from qbcd.common import hooks
 from qbcd.common.wording import counted
 from qbcd.enrichment.enricher import BatchToEnrich, Enricher
 from qbcd.enrichment.view import BatchView
-from qbcd.errors import LocalFailed
-from qbcd.model import BatchHeader, Travel
+from qbcd.errors import LocalFailed, QbcdError, SourceSilent, StateConflict
+from qbcd.model import WAITED, BatchHeader, Travel, digest_of
 from qbcd.sites import LeasedStream, Site, StreamContext
 from qbcd.state import StreamRow
-from qbcd.state.enriched import EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
+from qbcd.state.enriched import BatchFile, EnrichedBatch, Number, drop_enriched, enriched_batches, put_enriched
+from qbcd.state.waiting import WaitingEvents, replace_waiting, waiting_events
 from qbcd.stores.parts import PartStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from qbcd.enrichment.hold import Split, WrittenEvents
     from qbcd.local.arrow import LocalRows
 
 FOLDER = "enriched"  # in the workdir
+_WAIT = "events that wait"
 
 
 class Enrichment:
@@ -37,6 +41,7 @@ class Enrichment:
         site: The site of the stream.
         enrichers: At least one; their fields are added to events in this order, after all others.
         selecting: Sinks that get only the events that an enricher selects.
+        folded: Returns the text columns of the stream that may treat different texts as equal.
         splits: These sinks get a batch for each element of the values that select events.
     """
 
@@ -45,14 +50,17 @@ class Enrichment:
         site: Site,
         enrichers: Sequence[Enricher],
         selecting: frozenset[str] = frozenset(),
+        folded: Callable[[], frozenset[str]] = frozenset,
         *,
         splits: bool = False,
     ) -> None:
         self.splits = splits
         self._site, self._context, self.enrichers, self.selecting = site, site.context, enrichers, selecting
+        self._folded = folded
         self._rows: dict[Number, EnrichedBatch] = {}
+        self._waiting: list[WaitingEvents] = []
         self._proven: dict[str, Path] = {}
-        self._begun = self._collected = False
+        self._begun = self._collected = self._released = False
         self._through: Number = (0, 0)  # every batch up to here that needs a result has one
         places = [place for place, one in enumerate(enrichers) if one.selects]
         assert len(places) <= 1, "one enricher selects events"
@@ -68,10 +76,19 @@ class Enrichment:
         """The added fields, with their form for typed readers."""
         return tuple((one.field, one.travel) for one in self.enrichers)
 
+    @property
+    def _parts(self) -> PartStore:
+        return parts_of(self._context)
+
+    @property
+    def _holding(self) -> list[int]:
+        """The places of the fields whose NULL lets an event wait."""
+        return [place for place, one in enumerate(self.enrichers) if one.holds]
+
     # -- under the lease ---------------------------------------------------------------------------------------------
     def enroll(self, row: StreamRow) -> None:
         """Let a new enrichment begin with the next batch; call it once per poll, before staging."""
-        self._begun = False
+        self._begun = self._released = False
         self._refresh()
         if not self._rows:
             mark = EnrichedBatch(row.epoch, row.last_batch_seq)
@@ -80,25 +97,30 @@ class Enrichment:
     def complete(self, held: LeasedStream) -> list[str]:
         """Enrich the sealed batches that have no result yet; return remarks of enrichers.
 
-        Call it before the first delivery.
+        Once per poll it also seals batches of the events that no longer wait. Call it before the first delivery.
 
         Raises:
             QbcdError: An enricher or the staged rows failed; nothing of the batch may be delivered.
         """
-        last = (held.row.epoch, held.row.last_batch_seq)
-        if last <= self._through:
-            return []
-        for header in self._context.batches(max(self._through, self._mark())):
-            if _number(header) not in self._rows:
-                self._enrich(header, held)
-        self._through = last
-        return [remark for one in self.enrichers for remark in one.remarks()]
+        last, found = (held.row.epoch, held.row.last_batch_seq), list[str]()
+        if last > self._through:
+            if self._waiting or self._holding:
+                self._settle(held)
+            for header in self._context.batches(max(self._through, self._mark())):
+                if _number(header) not in self._rows and header.waited is None:
+                    self._enrich(header, held)
+            self._through = last
+        if not self._released:
+            self._released = True
+            found = self._release(held)
+        return [remark for one in self.enrichers for remark in one.remarks()] + found
 
     def collect(self) -> None:
         """Remove results of batches that no longer exist; call it under the lease."""
         if self._collected:
             return
-        there = {_number(header) for header in self._context.batches()}
+        batches = self._context.batches()
+        there = {_number(header) for header in batches}
         left = [number for number, one in self._rows.items() if one.file and number not in there]
         if left:
             drop_enriched(self._context.project, self._context.stream, left)
@@ -106,29 +128,46 @@ class Enrichment:
                 del self._rows[number]
         from qbcd.enrichment.files import sweep
 
-        sweep(parts_of(self._context), self._rows, there)
+        named = {one.file for one in self._waiting}
+        named |= {header.waited["file"] for header in batches if header.waited is not None}
+        sweep(self._parts, self._rows, there, named)
         self._collected = True
 
+    def _begin(self, header: BatchHeader) -> None:
+        if self._begun:
+            return
+        if self._holding:
+            from qbcd.enrichment.hold import refuse_unordered
+
+            refuse_unordered(header, self._folded())
+        for one in self.enrichers:
+            one.begin()
+        self._begun = True
+
     def _enrich(self, header: BatchHeader, held: LeasedStream) -> None:
-        from qbcd.enrichment.files import FileOfBatch
+        from qbcd.enrichment.files import FileOfBatch, selected_by
 
         self._context.progress(f"enriching {counted(header.size, 'event')}")
         hooks.reach("before_enrichment")
-        if not self._begun:
-            for one in self.enrichers:
-                one.begin()
-            self._begun = True
-        token = held.row.fencing_token
-        file = FileOfBatch(parts_of(self._context), _number(header), token, len(self.enrichers), self._select)
+        self._begin(header)
+        token, waiting = held.row.fencing_token, None
+        splits = bool(self._holding or self._waiting)
+        chosen = None if self._select is None else selected_by(self._select)
+        if splits:
+            chosen = lambda values: values[-1]  # noqa: E731
+        file = FileOfBatch(self._parts, _number(header), token, len(self.enrichers), chosen)
         with self._site.open_staged(header, range(header.size)) as rows:
             batch = BatchToEnrich(header, rows)
-            hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
-        if file.rows != header.size:
-            raise LocalFailed(
-                f"{counted(file.rows, 'event')} of batch {header.number} were enriched, not all {header.size:,}",
-                stream=header.stream,
-                remedy=f"were qbcd's own tables or files edited? restore them, or qbcd reset {header.stream} --discard",
-            )
+            if splits:
+                split = self._split(batch, self._held_files())
+                waits = split.counts(waiting=True)
+                if waits:
+                    written = split.write_waiting(self._parts, token)
+                    waiting = WaitingEvents(header, written.name, written.hash, written.events, header.seq)
+                hashed = file.write(split.pieces())
+            else:
+                hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
+        self._refuse_lost(header, file.rows)
         hooks.reach("enrichment_written")
         held.keeper.check()
         made = EnrichedBatch(
@@ -138,20 +177,157 @@ class Enrichment:
             tuple(one.field for one in self.enrichers),
             file.name,
             hashed,
-            file.counts,
+            file.counts if waiting is not None or self._select is not None else None,
+            waits=waiting is not None,
         )
-        stored = put_enriched(self._context.project, self._context.stream, made)
+        stored = put_enriched(self._context.project, self._context.stream, made, waiting)
         if stored.file != made.file:  # the one that was first counts
             file.drop()
         self._rows[_number(header)] = stored
+        if stored.waits:
+            self._waiting = waiting_events(self._context.project, self._context.stream)
         self._collected = False
         hooks.reach("after_enrichment")
+
+    def _refuse_lost(self, header: BatchHeader, found: int) -> None:
+        if found != header.size:
+            raise LocalFailed(
+                f"{counted(found, 'event')} of batch {header.number} were enriched, not all {header.size:,}",
+                stream=header.stream,
+                remedy=f"were qbcd's own tables or files edited? restore them, or qbcd reset {header.stream} --discard",
+            )
+
+    # -- events that wait --------------------------------------------------------------------------------------------
+    def _held_files(self) -> list[Path]:
+        return [self._proven_file(BatchFile(one.file, one.hash, one.header.number, _WAIT)) for one in self._waiting]
+
+    def _split(self, batch: BatchToEnrich, files: Sequence[Path]) -> Split:
+        """Divide a batch into events that wait and those that go.
+
+        Args:
+            files: Files of earlier events that wait.
+        """
+        from qbcd.enrichment.hold import Blocked, Split
+
+        blocked = Blocked(batch.rows.database, batch.header.stream, files)
+        pieces = _aligned([_numbers(batch), *(one.values(batch) for one in self.enrichers)])
+        return Split(batch, pieces, self._holding, blocked)
+
+    def _settle(self, held: LeasedStream) -> None:
+        """Leave the events that a sealed batch has out of the files of those that wait."""
+        if not self._waiting:
+            return
+        first = min((one.header.epoch, one.through) for one in self._waiting)
+        sealed = [header for header in self._context.batches(first) if header.waited is not None]
+        for one in self._waiting:
+            later = [header for header in sealed if header.waited and _of(header) == _number(one.header)]
+            for header in [header for header in later if header.seq > one.through]:
+                one = self._without(one, header, held)
+        self._waiting = waiting_events(self._context.project, self._context.stream)
+
+    def _without(self, one: WaitingEvents, header: BatchHeader, held: LeasedStream) -> WaitingEvents:
+        """Replace the file of events that wait by one without those of a batch."""
+        from qbcd.enrichment.hold import Blocked, write_rest
+
+        token = held.row.fencing_token
+        sent = self._proven_file(_file_of(header))
+        path = self._proven_file(BatchFile(one.file, one.hash, one.header.number, _WAIT))
+        with self._context.local.open() as database:
+            rest = write_rest(Blocked(database, header.stream), one.header, (path, sent), self._parts, token)
+        left = replace(one, file=rest.name, hash=rest.hash, events=rest.events, through=header.seq)
+        hooks.reach("before_settlement")
+        held.keeper.check()
+        replace_waiting(self._context.project, header.stream, one, left)
+        self._collected = False
+        return left
+
+    def _release(self, held: LeasedStream) -> list[str]:
+        """Seal a batch of the events that no longer wait, for each batch in which some were found.
+
+        An event goes after all earlier ones with its keys, and in a later batch than these.
+        """
+        if not self._waiting:
+            return []
+        remarks: list[str] = []
+        blocked: list[Path] = []
+        for one in list(self._waiting):
+            path = self._proven_file(BatchFile(one.file, one.hash, one.header.number, _WAIT))
+            try:
+                sent = self._sent(one, path, blocked, held)
+            except (StateConflict, SourceSilent):
+                raise
+            except QbcdError as error:
+                remarks.append(f"{self._number_of_waiting()} could not be looked up: {error.what}")
+                break
+            if sent is None:
+                blocked.append(path)
+                continue
+            header = self._seal(one.header, sent, held)
+            remarks.append(
+                f"batch {header.number} has {counted(header.size, 'event')} of batch {one.header.number}, which waited"
+            )
+            left = self._without(one, header, held)
+            if left.events:
+                blocked.append(self._proven_file(BatchFile(left.file, left.hash, left.header.number, _WAIT)))
+        self._waiting = waiting_events(self._context.project, self._context.stream)
+        if self._waiting:
+            remarks.append(f"{self._number_of_waiting()} for a row of a lookup")
+        return remarks
+
+    def _number_of_waiting(self) -> str:
+        return counted(sum(one.events for one in self._waiting), "event waits", "events wait")
+
+    def _sent(
+        self, one: WaitingEvents, path: Path, blocked: Sequence[Path], held: LeasedStream
+    ) -> WrittenEvents | None:
+        """Write those events of a batch that need not wait; None if all have to."""
+        from qbcd.enrichment.hold import rows_in
+        from qbcd.local.arrow import LocalRows
+
+        header = one.header
+        self._begin(header)
+        with self._context.local.open() as database:
+            rows = LocalRows(database, rows_in(database, path, header.columns))
+            split = self._split(BatchToEnrich(header, rows), blocked)
+            if split.size != one.events:
+                self._refuse_lost(replace(header, counts={"": one.events}), split.size)
+            if not split.counts(waiting=False):
+                return None
+            return split.write_going(self._parts, held.row.fencing_token)
+
+    def _seal(self, origin: BatchHeader, sent: WrittenEvents, held: LeasedStream) -> BatchHeader:
+        """Commit the next batch, of events that waited; the replica has their changes already."""
+        row = held.row
+        location = {
+            WAITED: {
+                "of": list(_number(origin)),
+                "file": sent.name,
+                "hash": sent.hash,
+                "fields": [one.field for one in self.enrichers],
+            }
+        }
+        identity = [self._context.project.project_id, origin.fingerprint, row.last_batch_seq + 1, sent.hash]
+        header = replace(
+            origin, seq=row.last_batch_seq + 1, counts=sent.counts, fingerprint=digest_of(identity), location=location
+        )
+        hooks.reach("before_release")
+        with self._context.writing() as conn:
+            advanced = self._context.commit(conn, row, held, header, dict(row.checkpoint))
+        held.row = advanced
+        hooks.reach("after_release")
+        return header
 
     # -- reading -----------------------------------------------------------------------------------------------------
     def is_ready(self, header: BatchHeader) -> bool:
         """Return True if a batch may be read: it has its result, or is older than the enrichment."""
+        if header.waited is not None:
+            return True
         number = self._known(header)
         return number in self._rows or number <= self._mark() or not self._rows
+
+    def divides(self, header: BatchHeader) -> bool:
+        """Return True if a reader gets other rows of a batch than its site has."""
+        return header.waited is not None or self.view(header).header.selected
 
     def view(self, header: BatchHeader, sink: str = "") -> BatchView:
         """Return a batch, or rows of the replica, as a reader gets them.
@@ -159,19 +335,37 @@ class Enrichment:
         Args:
             sink: The name of a sink; one that is in `selecting` gets selected events only.
         """
-        stored = self._rows.get(self._known(header)) if header.folder == header.stream else None
         seen = replace(header, added=self.fields)
+        if header.waited is not None:
+            path = self._proven_file(_file_of(header))
+            columns = {name: f"f_{i}" for i, name in enumerate(header.waited["fields"])}
+            place = self._parts.place(header.waited["file"])
+            return BatchView(header, seen, path, place, columns, partial(self._open_sent, header, path))
+        number = self._known(header)  # first: it may read the results again
+        stored = self._rows.get(number) if header.folder == header.stream else None
         if stored is None or not stored.file:
             return BatchView(header, seen, None, "", {})
+        path = self._proven_file(BatchFile(stored.file, stored.hash, header.number))
+        if stored.counts is not None and (stored.waits or sink in self.selecting):
+            seen = replace(seen, counts=stored.counts, selected=True)
+        columns = {name: f"f_{i}" for i, name in enumerate(stored.fields)}
+        return BatchView(header, seen, path, self._parts.place(stored.file), columns)
+
+    @contextmanager
+    def _open_sent(self, header: BatchHeader, path: Path) -> Iterator[LocalRows]:
+        from qbcd.enrichment.hold import rows_in
+        from qbcd.local.arrow import LocalRows
+
+        with self._context.local.open() as database:
+            yield LocalRows(database, rows_in(database, path, header.columns))
+
+    def _proven_file(self, one: BatchFile) -> Path:
+        """Return a local path of a file of the stream, after a proof that it is as it was stored."""
         from qbcd.enrichment.files import proven
 
-        parts = parts_of(self._context)
-        if stored.file not in self._proven:
-            self._proven[stored.file] = proven(parts, stored, header.stream)
-        path, place = self._proven[stored.file], parts.place(stored.file)
-        if sink in self.selecting and stored.counts is not None:
-            seen = replace(seen, counts=stored.counts, selected=True)
-        return BatchView(header, seen, path, place, {name: f"f_{i}" for i, name in enumerate(stored.fields)})
+        if one.file not in self._proven:
+            self._proven[one.file] = proven(self._parts, one, self._context.stream)
+        return self._proven[one.file]
 
     def _known(self, header: BatchHeader) -> Number:
         """Return the number of a batch; read the results again if the batch may have one since."""
@@ -191,12 +385,12 @@ class Enrichment:
 
         Its file is of this attempt alone: the rows, and so the values, are equal in the next one.
         """
-        from qbcd.enrichment.files import FileOfBatch
+        from qbcd.enrichment.files import FileOfBatch, selected_by
 
         assert self._select is not None
         one = self.enrichers[self._select]
-        parts = parts_of(self._context)
-        file = FileOfBatch(parts, _number(header), 0, 1, 0)
+        parts = self._parts
+        file = FileOfBatch(parts, _number(header), 0, 1, selected_by(0))
         try:
             with opened(range(header.size)) as rows:
                 batch = BatchToEnrich(header, rows)
@@ -227,6 +421,7 @@ class Enrichment:
 
     def _refresh(self) -> None:
         self._rows = enriched_batches(self._context.project, self._context.stream)
+        self._waiting = waiting_events(self._context.project, self._context.stream)
 
 
 def parts_of(context: StreamContext) -> PartStore:
@@ -243,17 +438,39 @@ def _number(header: BatchHeader) -> Number:
     return header.epoch, header.seq
 
 
+def _of(header: BatchHeader) -> Number:
+    """Return the batch in which events that waited were found."""
+    assert header.waited is not None
+    epoch, seq = header.waited["of"]
+    return int(epoch), int(seq)
+
+
+def _file_of(header: BatchHeader) -> BatchFile:
+    """Return the file of a batch of events that waited."""
+    assert header.waited is not None
+    return BatchFile(header.waited["file"], header.waited["hash"], header.number)
+
+
 def _ops(batch: BatchToEnrich) -> Iterator[pa.Array]:
     """Yield the ops of the events in order."""
+    return _column(batch, "op")
+
+
+def _numbers(batch: BatchToEnrich) -> Iterator[pa.Array]:
+    """Yield the ordinals of the events in order."""
+    return _column(batch, "ordinal")
+
+
+def _column(batch: BatchToEnrich, name: str) -> Iterator[pa.Array]:
     from qbcd.local.errors import explained_errors
     from qbcd.local.query import derived
 
-    query = derived("local_ops", ("op",), {"staged": batch.rows.query})
+    query = derived("local_ops", (name,), {"staged": batch.rows.query}, column=name)
     with explained_errors(batch.header.stream):
         relation = batch.rows.database.connection.cursor().sql(query.sql)
         read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
         for piece in read(131_072):
-            yield piece.column("op")
+            yield piece.column(name)
 
 
 def _aligned(sources: Sequence[Iterator[pa.Array]]) -> Iterator[list[pa.Array]]:

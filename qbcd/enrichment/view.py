@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from qbcd.local.arrow import LocalRows
+    from qbcd.spark.provider import SparkProvider
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class BatchView:
         path: The file with the values, in this process; None if there are none, so that all are NULL.
         place: The path or URL of the file, for executors.
         columns: By field, its column in the file.
+        own: Opens the rows if they are in the file too; None if the site has them.
     """
 
     whole: BatchHeader
@@ -33,6 +35,7 @@ class BatchView:
     path: Path | None
     place: Path | str
     columns: Mapping[str, str]
+    own: Callable[[], AbstractContextManager[LocalRows]] | None = None
 
     @contextmanager
     def open_local(
@@ -48,7 +51,7 @@ class BatchView:
         from qbcd.local.query import Query, derived
 
         names = [name for name, _ in self.header.added]
-        with opened(range(self.whole.size) if self.header.selected else part) as rows:
+        with self._rows(opened, range(self.whole.size) if self.header.selected else part) as rows:
             texts = [(column, "VARCHAR") for column in self.columns.values()]
             kinds = [("ordinal", "BIGINT"), *texts, ("place", "BIGINT")]
             inputs = {"staged": rows.query}
@@ -68,8 +71,27 @@ class BatchView:
                 ),
             )
 
-    def frame(self, staged: DataFrame) -> DataFrame:
-        """Return the rows of the view with Spark."""
+    def _rows(
+        self, opened: Callable[[range], AbstractContextManager[LocalRows]], part: range
+    ) -> AbstractContextManager[LocalRows]:
+        return opened(part) if self.own is None else self.own()
+
+    def _staged(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
+        if self.own is None:
+            return make()
+        from qbcd.sites.event_schema import casts, event_fields
+        from qbcd.spark.paths import to_read
+
+        fields = event_fields([travel for _, travel in self.header.columns])
+        return spark.get().read.parquet(to_read(self.place)).selectExpr(*casts(fields))
+
+    def frame(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
+        """Return the rows of the view with Spark.
+
+        Args:
+            make: Returns staged rows of the batch.
+        """
+        staged = self._staged(make, spark)
         names, own = [name for name, _ in self.header.added], list(staged.columns)
         if self.path is None:
             return staged.selectExpr(*own, *(f"CAST(NULL AS STRING) AS e_{i}" for i in range(len(names))))

@@ -14,11 +14,21 @@ from qbcd.common.on_demand import on_demand
 if TYPE_CHECKING:
     from qbcd.lookups.enricher import IncomingRows, LookupEnricher, LookupJoin, LookupOrigin
     from qbcd.lookups.relation import LookupRelation, resolve_relation
+    from qbcd.lookups.shared import SharedSearches
 else:
     __getattr__ = on_demand(
         __name__,
         enricher="IncomingRows LookupEnricher LookupJoin LookupOrigin",
         relation="LookupRelation resolve_relation",
+        shared="SharedSearches",
     )
 
-__all__ = ["IncomingRows", "LookupEnricher", "LookupJoin", "LookupOrigin", "LookupRelation", "resolve_relation"]
+__all__ = [
+    "IncomingRows",
+    "LookupEnricher",
+    "LookupJoin",
+    "LookupOrigin",
+    "LookupRelation",
+    "SharedSearches",
+    "resolve_relation",
+]

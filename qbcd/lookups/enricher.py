@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common.wording import counted
+from qbcd.config.lookups import Overload
 from qbcd.enrichment import BatchToEnrich, Enricher
 from qbcd.errors import Refused
 from qbcd.event_sql.base import of_key
@@ -21,6 +23,8 @@ from qbcd.local.query import duckdb_sql
 from qbcd.lookups.notes import FOLDER, Notes
 from qbcd.lookups.relation import KeyForm, LookupRelation
 from qbcd.lookups.search import Search, SearchReport
+from qbcd.lookups.shared import SharedSearches, WaitingSearch
+from qbcd.meshjoin import ClusterSample, KeepFirst, KeepTop, SampleWindow, Shedding
 from qbcd.model import Travel
 from qbcd.model.wire import json_text
 from qbcd.sql.render import literal
@@ -44,6 +48,7 @@ class LookupOrigin:
         stream: Names sessions in the monitoring of sources, and the stream in errors.
         resolve: Resolves each lookup against its catalog, in the order of `enrich`.
         workdir: The project's workdir.
+        shared: The searches that run now; None to search alone.
     """
 
     stream: str
@@ -51,6 +56,7 @@ class LookupOrigin:
     state: ProjectState
     workdir: Path
     progress: Callable[[str], None] = lambda what: None
+    shared: SharedSearches | None = None
 
     def notes(self, relation: LookupRelation) -> Notes:
         """Return the notes of a lookup."""
@@ -79,8 +85,8 @@ class LookupEnricher(Enricher):
     field = FIELD
     travel = Travel("text")
 
-    def __init__(self, origin: LookupOrigin) -> None:
-        self._origin = origin
+    def __init__(self, origin: LookupOrigin, *, holds: bool = False) -> None:
+        self._origin, self.holds = origin, holds
         self._relations: Sequence[LookupRelation] = ()
 
     @override
@@ -92,6 +98,10 @@ class LookupEnricher(Enricher):
         for relation in self._origin.resolve():
             relation.forms(columns)
             yield f"lookup {relation.name}", relation.describe(self._origin.notes(relation))
+
+    @override
+    def estimates(self) -> list[str]:
+        return [text for one in self._origin.resolve() if (text := self._origin.notes(one).estimate(one.name))]
 
     @override
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
@@ -109,7 +119,10 @@ class LookupJoin:
         self._origin, self._relations = origin, relations
 
     def objects(self, rows: IncomingRows) -> Iterator[pa.Array]:
-        """Yield the JSON text of each row's partners by lookup, in the order of ordinals, in pieces."""
+        """Yield the JSON text of each row's partners by lookup, in the order of ordinals, in pieces.
+
+        It is NULL for a row that has to wait for a partner.
+        """
         database = rows.database
         events = database.new_name()
         forms = [relation.forms(rows.travels) for relation in self._relations]
@@ -118,6 +131,7 @@ class LookupJoin:
             named = zip(relation.config.on, of_relation, strict=True)
             columns += [f"{form.of(rows.value(name))} AS l{n}_k{i}" for i, (name, form) in enumerate(named)]
         self._execute(database, f"CREATE TABLE {events} AS SELECT {', '.join(columns)} FROM ({rows.sql})")
+        self._late: dict[int, str] = {}  # by lookup, the keys that are not searched now
         found = [self._found(database, events, n, of_relation) for n, of_relation in enumerate(forms)]
         yield from self._objects(database, events, found)
 
@@ -133,7 +147,10 @@ class LookupJoin:
             f"INSERT INTO {search.keys} SELECT row_number() OVER () - 1, * FROM (SELECT DISTINCT {', '.join(keys)} "
             f"FROM {events} WHERE {known} ORDER BY {', '.join(keys)})",
         )
-        report = search.run()
+        shed = self._shed(database, events, n, search)
+        report = self._searched(search, relation, forms)
+        if shed is not None:
+            self._origin.notes(relation).note_sample(shed if relation.config.overload == "sample" else (), report.found)
         fields = [
             (column.name, column.travel, shortest(f"t{i}") if column.travel.kind == "float32" else f"t{i}")
             for i, column in enumerate(relation.take)
@@ -150,6 +167,39 @@ class LookupJoin:
             self._allocate(database, relation, search, found)
         self._origin.progress(_described(relation, report))
         return found
+
+    def _shed(self, database: LocalDatabase, events: str, n: int, search: Search) -> tuple[int, int] | None:
+        """Let events wait if their keys do not fit into the memory.
+
+        Return the numbers of all keys and of those that are kept; None if they fit.
+        """
+        relation = self._relations[n]
+        [(count,)] = self._execute(database, f"SELECT count(*) FROM {search.keys}")
+        if relation.config.overload is None or count <= search.capacity:
+            return None
+        same = " AND ".join(f"k.k{i} = e.l{n}_k{i}" for i in range(len(relation.match)))
+        by_key = self._execute(
+            database,
+            f"SELECT id, count(*) FROM {search.keys} AS k JOIN {events} AS e ON {same} GROUP BY id "
+            "ORDER BY min(ordinal)",
+        )
+        kept, _ = _policy(relation.config.overload, search.capacity).split(by_key)
+        self._late[n] = search.keep([one for one, _ in kept])
+        return count, len(kept)
+
+    def _searched(self, search: Search, relation: LookupRelation, forms: Sequence[KeyForm]) -> SearchReport:
+        """Search, together with other streams that wait for the same relation."""
+        if self._origin.shared is None:
+            return search.run()
+        reports: list[SearchReport] = []
+        mine = WaitingSearch(search.key_texts)
+
+        def work(group: Sequence[WaitingSearch]) -> None:
+            reports.append(search.run_with([one for one in group if one is not mine]))
+
+        same = (relation.name, relation.config.model_dump_json(), tuple(forms))
+        by_another = self._origin.shared.join(same, mine, work)
+        return search.take(mine) if by_another else reports[-1]
 
     def _allocate(self, database: LocalDatabase, relation: LookupRelation, search: Search, found: str) -> None:
         """Add the allocated keys to the table `found`.
@@ -198,9 +248,18 @@ class LookupJoin:
             parts += [literal(f"{',' if n else '{'}{json_text(relation.name)}:"), f"coalesce(f{n}.object, 'null')"]
             equal = " AND ".join(f"e.l{n}_k{i} = f{n}.k{i}" for i in range(len(relation.match)))
             joins.append(f"LEFT JOIN {table} AS f{n} ON {equal}")
-        sql = (
-            f"SELECT concat({', '.join(parts)}, '}}') AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
-        )
+        for n, table in self._late.items():
+            equal = " AND ".join(f"e.l{n}_k{i} = w{n}.k{i}" for i in range(len(self._relations[n].match)))
+            joins.append(f"LEFT JOIN {table} AS w{n} ON {equal}")
+        late = [
+            f"f{n}.object IS NULL AND " + " AND ".join(f"e.l{n}_k{i} IS NOT NULL" for i in range(len(relation.match)))
+            for n, relation in enumerate(self._relations)
+            if relation.config.missing == "hold"
+        ] + [f"w{n}.k0 IS NOT NULL" for n in self._late]
+        value = f"concat({', '.join(parts)}, '}}')"
+        if late:  # a key with NULL never has a partner, so its event does not wait
+            value = f"CASE WHEN NOT coalesce(({') OR ('.join(late)}), FALSE) THEN {value} END"
+        sql = f"SELECT {value} AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
         with explained_errors(self._origin.stream):
             relation_of: Any = database.connection.cursor().sql(sql)
             read = getattr(relation_of, "to_arrow_reader", None) or relation_of.fetch_record_batch
@@ -210,6 +269,18 @@ class LookupJoin:
     def _execute(self, database: LocalDatabase, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with explained_errors(self._origin.stream):
             return database.connection.execute(sql, list(values)).fetchall()
+
+
+def _policy(overload: Overload, size: int) -> Shedding[tuple[int, int]]:
+    """Return the policy that keeps `size` keys, each with the number of its events."""
+    drawn = random.Random()
+    if overload == "first":
+        return KeepFirst(size)
+    if overload == "sample":
+        return SampleWindow(size, drawn)
+    if overload == "top":
+        return KeepTop(size, lambda key: key[1])
+    return ClusterSample(size, lambda key: key[1], drawn)
 
 
 def _canonical(key: Mapping[str, Any]) -> str:

@@ -34,6 +34,7 @@ class Notes:
         bounds: First keys of all ranges but the first, for the relation in `of`.
         of: The relation and the rows of a range, as JSON-ready data.
         position: The next range of the scan.
+        sample: Keys of the last overload, those of a uniform sample that were searched, and those of it with a row.
     """
 
     path: Path
@@ -43,6 +44,7 @@ class Notes:
     bounds: list[list[str]] = field(default_factory=list)
     of: list[Any] = field(default_factory=list)
     position: int = 0
+    sample: list[int] = field(default_factory=list)
 
     @classmethod
     def read(cls, path: Path) -> Notes:
@@ -53,6 +55,7 @@ class Notes:
             for name in ("keys", "rows", "scanned"):
                 getattr(notes, name).sums = [float(value) for value in known[name]]
             notes.bounds, notes.of, notes.position = known["bounds"], known["of"], int(known["position"])
+            notes.sample = [int(value) for value in known.get("sample", ())]
         except (OSError, ValueError, KeyError, TypeError):
             return cls(path)
         return notes
@@ -66,6 +69,7 @@ class Notes:
             "bounds": self.bounds,
             "of": self.of,
             "position": self.position,
+            "sample": self.sample,
         }
         new = self.path.with_suffix(f".{uuid.uuid4().hex}")
         try:
@@ -74,6 +78,18 @@ class Notes:
             os.replace(new, self.path)
         except OSError:
             new.unlink(missing_ok=True)
+
+    def note_sample(self, shed: Sequence[int], found: int) -> None:
+        """Note and store the keys of an overload, those searched, and those of these with a row."""
+        self.sample = [*shed, found] if shed else []
+        self.write()
+
+    def estimate(self, name: str) -> str:
+        """Return an estimate of the keys with a row at the last overload; empty if not known."""
+        if not self.sample:
+            return ""
+        keys, kept, found = self.sample
+        return f"lookup {name}: about {keys * found // max(1, kept):,} of {keys:,} keys have a row (sample of {kept:,})"
 
     def partition(self, of: list[Any], bounds: Sequence[Sequence[str]]) -> None:
         """Note a new partition of a relation; the scan begins with its first range."""

@@ -16,6 +16,7 @@ from qbcd.lookups.notes import Notes
 from qbcd.model import Column, KeyRange, Statement, StreamPlan, Travel
 from qbcd.model.wire import Fields, wire_type
 from qbcd.sql.compile import compile_sql
+from qbcd.sql.probe import probe_plan
 from qbcd.sql.render import render
 from qbcd.sql.restriction import check_operators, check_restriction
 
@@ -268,6 +269,7 @@ def _resolved(name: str, config: LookupConfig, source: Source, place: str, sessi
     plan = StreamPlan(f"lookup {name}", source.name, table, key, others, config.where or "", "lookup")
     check_restriction(plan.where, connector.dialect, place=place)
     check_operators(plan, connector.dialect, place=place)
+    probe_plan(session, source, plan, "", place)
     indexed = False
     if connector.supports(SupportsIndexes):
         wanted = {one.name for one in match}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from qbcd.catalog.source import Session
 from qbcd.common import hooks
@@ -22,8 +23,12 @@ from qbcd.local.query import duckdb_type
 from qbcd.local.source import SourceReads, each_chunk
 from qbcd.lookups.notes import Notes
 from qbcd.lookups.relation import KeyForm, LookupRelation
+from qbcd.lookups.shared import WaitingSearch
 from qbcd.meshjoin import Costs, CyclicScan, MeshError, ReadTimes, Tuning
 from qbcd.model import KeyRange, Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Method = Literal["broadcast", "index", "mesh"]
 KEYS_PER_STATEMENT = 1000
@@ -77,6 +82,97 @@ class Search:
         with explained_errors(self._stream):
             return self._database.connection.execute(sql, list(values)).fetchall()
 
+    @property
+    def capacity(self) -> int:
+        """The keys that fit into the memory with their rows."""
+        return max(1, self._relation.config.memory // (KEY_BYTES + self._relation.row_bytes))
+
+    def keep(self, ids: Sequence[int]) -> str:
+        """Search only some of the keys; return a table of the others, k0 .."""
+        late, kept = self._database.new_name(), self._database.new_name()
+        names = ", ".join(f"k{i}" for i in range(len(self._forms)))
+        self._run(f"CREATE TABLE {kept} AS SELECT unnest(?) AS id", [list(ids)])
+        self._run(f"CREATE TABLE {late} AS SELECT {names} FROM {self.keys} ANTI JOIN {kept} USING (id)")
+        self._run(
+            f"CREATE TABLE {kept}_keys AS SELECT row_number() OVER (ORDER BY id) - 1 AS id, {names} "
+            f"FROM {self.keys} SEMI JOIN {kept} USING (id)"
+        )
+        self._run(f"DELETE FROM {self.keys}")
+        self._run(f"INSERT INTO {self.keys} SELECT * FROM {kept}_keys")
+        return late
+
+    # -- with the keys of others -------------------------------------------------------------------------------------
+    @property
+    def key_texts(self) -> pa.Table:
+        """The keys as texts, k0 .."""
+        names = ", ".join(f"CAST(k{i} AS VARCHAR) AS k{i}" for i in range(len(self._forms)))
+        return self._table(f"SELECT {names} FROM {self.keys} ORDER BY id")
+
+    def run_with(self, others: Sequence[WaitingSearch]) -> SearchReport:
+        """Search also the keys of others, and give them their partners; see :meth:`run`."""
+        own = int(self._run(f"SELECT count(*) FROM {self.keys}")[0][0])
+        for other in others:
+            with self._registered(other.keys) as given:
+                same = " AND ".join(f"k.k{i} = {self._key('g', i)}" for i in range(len(self._forms)))
+                keys = ", ".join(self._key("g", i) for i in range(len(self._forms)))
+                self._run(
+                    f"INSERT INTO {self.keys} SELECT row_number() OVER () - 1 + (SELECT count(*) FROM {self.keys}), "
+                    f"{keys} FROM {given} AS g WHERE NOT EXISTS (SELECT 1 FROM {self.keys} AS k WHERE {same})"
+                )
+        report = self._filled(own)
+        for other in others:
+            other.partners, other.method = self._partners_of(other.keys), report.method
+        for table in (self.keys, self.partners) if others else ():
+            self._run(f"DELETE FROM {table} WHERE id >= {own}")
+        report.keys, report.found = own, int(self._run(f"SELECT count(*) FROM {self.partners}")[0][0])
+        return report
+
+    def take(self, found: WaitingSearch) -> SearchReport:
+        """Fill `partners` with what another search has found.
+
+        Raises:
+            Refused: A key has two partners.
+        """
+        assert found.partners is not None
+        with self._registered(found.partners) as given:
+            same = " AND ".join(f"k.k{i} = {self._key('g', i)}" for i in range(len(self._forms)))
+            takes = ", ".join(f"g.t{i}" for i in range(len(self._relation.take)))
+            self._run(
+                f"INSERT INTO {self.partners} SELECT k.id, {takes} FROM {given} AS g JOIN {self.keys} AS k ON {same}"
+            )
+        self._refuse_two_partners()
+        counts = [int(self._run(f"SELECT count(*) FROM {table}")[0][0]) for table in (self.keys, self.partners)]
+        return SearchReport(f"{found.method} of another stream", *counts)
+
+    def _partners_of(self, keys: pa.Table) -> pa.Table:
+        with self._registered(keys) as given:
+            named = ", ".join(f"g.k{i}" for i in range(len(self._forms)))
+            takes = ", ".join(f"p.t{i}" for i in range(len(self._relation.take)))
+            same = " AND ".join(f"k.k{i} = {self._key('g', i)}" for i in range(len(self._forms)))
+            return self._table(
+                f"SELECT {named}, {takes} FROM {given} AS g JOIN {self.keys} AS k ON {same} "
+                f"JOIN {self.partners} AS p USING (id)"
+            )
+
+    def _key(self, table: str, i: int) -> str:
+        return f"CAST({table}.k{i} AS {self._forms[i].kind})"
+
+    @contextmanager
+    def _registered(self, rows: pa.Table) -> Iterator[str]:
+        name = self._database.new_name()
+        self._database.connection.register(name, rows)
+        try:
+            yield name
+        finally:
+            self._database.connection.unregister(name)
+
+    def _table(self, sql: str) -> pa.Table:
+        with explained_errors(self._stream):
+            relation: Any = self._database.connection.sql(sql)
+            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+            found: pa.RecordBatchReader = read(131_072)
+            return found.read_all()
+
     def run(self) -> SearchReport:
         """Fill `partners`, and return how.
 
@@ -85,13 +181,17 @@ class Search:
             ConfigError: The memory is too small.
             QbcdError: The source failed.
         """
+        return self._filled(None)
+
+    def _filled(self, own: int | None) -> SearchReport:
+        """Fill `partners`; with a number, only keys with a lower one may not have two."""
         relation, count = self._relation, int(self._run(f"SELECT count(*) FROM {self.keys}")[0][0])
         self._report = SearchReport(relation.config.method, count)
         if count:
             with relation.source.pooled(), relation.source.read(self._stream) as session:
                 self._search(session, count)
             self._notes.write()
-            self._refuse_two_partners()
+            self._refuse_two_partners(own)
             self._report.found = int(self._run(f"SELECT count(*) FROM {self.partners}")[0][0])
         return self._report
 
@@ -300,11 +400,11 @@ class Search:
     def _between(self, done: int, count: int) -> None:
         self.progress(f"lookup {self._relation.name}: {done:,} of {count:,}")
 
-    def _refuse_two_partners(self) -> None:
+    def _refuse_two_partners(self, own: int | None = None) -> None:
         names = ", ".join(f"CAST(k{i} AS VARCHAR)" for i in range(len(self._forms)))
         twice = self._run(
             f"SELECT {names}, n FROM {self.keys} JOIN (SELECT id, count(*) AS n FROM {self.partners} GROUP BY id "
-            "HAVING count(*) > 1) USING (id) ORDER BY id LIMIT 1"
+            f"HAVING count(*) > 1) USING (id){'' if own is None else f' WHERE id < {own}'} ORDER BY id LIMIT 1"
         )
         if twice:
             *values, rows = twice[0]

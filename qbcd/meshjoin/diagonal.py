@@ -54,6 +54,18 @@ class BasicDiagJoin(Generic[Key, Parent, Child]):
 
     def pairs(self) -> Pairs[Child, Parent]:
         """Yield each child with its parent, or None; hits in the children's order, then mishits."""
+        for key, child, parent, found in self.searched():
+            if found:
+                yield child, parent
+            else:
+                self._mishits.add(key, child)
+        yield from self._mishits.joined(self._partners.parents())
+
+    def searched(self) -> Iterator[tuple[Key | None, Child, Parent | None, bool]]:
+        """Yield key, child, parent and True, or False if the window lacks the parent.
+
+        Mishits are not joined.
+        """
         parents = iter(self._partners.parents())
         held: deque[Key] = deque()
         by_key: dict[Key, Parent] = {}
@@ -66,11 +78,8 @@ class BasicDiagJoin(Generic[Key, Parent, Child]):
                 held.append(row[0])
                 by_key[row[0]] = row[1]
                 loaded += 1
-            if key is not None and key in by_key:
-                yield child, by_key[key]
-            else:
-                self._mishits.add(key, child)
-        yield from self._mishits.joined(self._partners.parents())
+            hit = key is not None and key in by_key
+            yield key, child, by_key[key] if hit and key is not None else None, hit
 
 
 class DiagJoin(Generic[Key, Parent, Child]):

@@ -3,12 +3,13 @@
 Nothing here opens a connection, reads a clock or imports Spark.
 """
 
-from qbcd.model.batches import PART, WHOLE, BatchHeader, Consistency, Cost, PlannedBatch, ResentRows, digest_of
+from qbcd.model.batches import PART, WAITED, WHOLE, BatchHeader, Consistency, Cost, PlannedBatch, ResentRows, digest_of
 from qbcd.model.columns import Column, Comparison, ServerIdentity, Table, Travel, TravelKind, names, travel_from_json
 from qbcd.model.plans import KeyRange, NamedKey, RowSelection, Statement, StreamPlan
 
 __all__ = [
     "PART",
+    "WAITED",
     "WHOLE",
     "BatchHeader",
     "Column",

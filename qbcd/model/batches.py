@@ -15,6 +15,7 @@ from qbcd.model.columns import Travel
 
 Consistency = Literal["snapshot", "statement", "range"]
 WHOLE, PART = "resend-", "part-"  # first letters of `ResentRows.label`
+WAITED = "waited"  # in the location of a batch
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,15 @@ class BatchHeader:
     def number(self) -> str:
         """The batch's name in messages: ``1795706452/17``."""
         return batch_number(self.epoch, self.seq)
+
+    @property
+    def waited(self) -> Mapping[str, Any] | None:
+        """The file of a batch of events that waited; None for other batches.
+
+        It has rows and added fields. The replica has their changes since an earlier batch, ``of``.
+        """
+        found: Mapping[str, Any] | None = self.location.get(WAITED)
+        return found
 
     @property
     def size(self) -> int:

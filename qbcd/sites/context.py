@@ -268,7 +268,8 @@ class StreamContext(ABC):
         """
         leased.keeper.check()
         if header is not None:
-            self.store.add_batch(conn, header, row.fencing_token, folded=self.folds_at_once)
+            folded = self.folds_at_once or header.waited is not None
+            self.store.add_batch(conn, header, row.fencing_token, folded=folded)
             fields["last_batch_seq"] = header.seq
         return self.store.advance(conn, row, checkpoint=checkpoint, **fields)
 

@@ -380,7 +380,7 @@ def _parts(
 ) -> Iterator[tuple[NamedFile, range | None, bool]]:
     """Yield a batch's files, large ones in parts; one part of each verifies the whole file."""
     site = stream.site
-    if isinstance(site, ParquetSite):
+    if isinstance(site, ParquetSite) and not outbox_files.is_split(stream, header):
         stored = FileSet.of_location(header.location)
         site.context.files.prove_parts(stored)
         named = [
@@ -388,6 +388,7 @@ def _parts(
             for path, file in zip(site.context.files.paths(stored), stored.files, strict=True)
         ]
     else:
+        _refuse_far_copies(stream, header)
         named = [NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size)) for path in files.of(header)]
     for one in named:
         bounds = _ordinals(Path(one.folder) / one.file.name, one.file.size) if one.file.size > LARGE_FILE else []
@@ -396,6 +397,20 @@ def _parts(
             continue
         for i, part in enumerate(bounds):
             yield one, part, i == 0
+
+
+def _refuse_far_copies(stream: Stream, header: BatchHeader) -> None:
+    """Refuse divided batches if the workdir is a URL: executors could not see the copies.
+
+    Raises:
+        NotBuilt: It is.
+    """
+    if stream.site.context.kind == "lake" and stream.site.context.job.workdir.url:
+        raise NotBuilt(
+            f"batch {header.number} has, or lacks, events that wait for a row of a lookup, and the workdir is a URL",
+            stream=stream.name,
+            remedy="read it by a sink, or use a workdir in a folder",
+        )
 
 
 def _ordinals(path: Path, size: int) -> list[range]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from qbcd.common.wording import counted
 from qbcd.errors import NotBuilt, Refused, SchemaChanged
 from qbcd.event_sql.duckdb import DUCKDB
 from qbcd.local.part_files import PartFile
@@ -67,6 +68,13 @@ def refuse_unreadable(stream: Stream, row: StreamRow) -> StreamPlan:
             stream=stream.name,
             remedy="use `replica: rows` of the strategy, after a reset",
         )
+    if waiting := stream.project.waiting_events(stream.name):
+        raise Refused(
+            f"the replica has the changes of {counted(waiting, 'event that waits', 'events that wait')} for a row of a "
+            "lookup, which would come later",
+            stream=stream.name,
+            remedy='read again when none waits; or write missing: "null" and poll once',
+        )
     return plan
 
 
@@ -84,7 +92,7 @@ def partitions(stream: Stream, row: StreamRow, columns: Columns) -> list[Rows]:
         named = {one.segment for one in ranges}
         segments = [one for one in context.store.segments(conn, stream.name) if one.segment_id in named]
         oldest = min(((one.epoch, one.folded_through) for one in segments), default=None)
-        later = [] if oldest is None else context.store.batches(conn, stream.name, oldest)
+        later = [] if oldest is None else context.store.layers(conn, stream.name, oldest)
     reads = _Reads(context, plan, columns, now.last_batch_seq if now else row.last_batch_seq)
     pieces: list[FilePiece] = []
     for level in sorted({one.folded_through for one in segments}):

@@ -15,11 +15,13 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
 
 from qbcd.state.project import ProjectState
-from qbcd.state.project_tables import ENRICHED
+from qbcd.state.project_tables import ENRICHED, WAITING
 from qbcd.state.rows import dump
 from qbcd.state.tables import seal, unseal
+from qbcd.state.waiting import WaitingEvents
 
 Number = tuple[int, int]  # epoch and batch_seq
+_WAITS = "waits"  # in `counts`
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,8 @@ class EnrichedBatch:
         fields: Names of the fields in the file.
         file: Name of the file in the stream's folder of enrichments; empty for the mark after which batches have one.
         hash: SHA-256 of the file.
-        counts: Events per op that are selected; None if the enrichment selects none.
+        counts: Events per op that are selected, or do not wait; None if the enrichment selects none, and none waits.
+        waits: Events of the batch wait for a later batch.
     """
 
     epoch: int
@@ -40,11 +43,27 @@ class EnrichedBatch:
     file: str = ""
     hash: str = ""
     counts: Mapping[str, int] | None = field(default=None)
+    waits: bool = False
 
     @property
     def number(self) -> Number:
         """Epoch and number of the batch."""
         return self.epoch, self.seq
+
+
+@dataclass(frozen=True)
+class BatchFile:
+    """A file of the stream's folder that a row names.
+
+    Attributes:
+        number: The batch, as messages name it.
+        what: The contents, for messages.
+    """
+
+    file: str
+    hash: str
+    number: str
+    what: str = "added fields"
 
 
 def enriched_batches(state: ProjectState, stream: str) -> dict[Number, EnrichedBatch]:
@@ -59,12 +78,15 @@ def enriched_batches(state: ProjectState, stream: str) -> dict[Number, EnrichedB
     return {one.number: one for one in found}
 
 
-def put_enriched(state: ProjectState, stream: str, one: EnrichedBatch) -> EnrichedBatch:
-    """Store the result of a batch, unless it has one; return the stored one."""
+def put_enriched(
+    state: ProjectState, stream: str, one: EnrichedBatch, waiting: WaitingEvents | None = None
+) -> EnrichedBatch:
+    """Store the result of a batch and its events that wait, or return the stored one."""
     try:
         with state.write() as conn:
             found = _stored(conn, stream, one)
             if found is None:
+                counts = None if one.counts is None else {**one.counts, **({_WAITS: 1} if one.waits else {})}
                 values = {
                     "stream": stream,
                     "epoch": one.epoch,
@@ -73,10 +95,13 @@ def put_enriched(state: ProjectState, stream: str, one: EnrichedBatch) -> Enrich
                     "fields": dump(list(one.fields)),
                     "file": one.file,
                     "hash": one.hash,
-                    "counts": dump(None if one.counts is None else dict(one.counts)),
+                    "counts": dump(counts),
                 }
                 conn.execute(insert(ENRICHED).values(**seal(ENRICHED, values), at=state.facts.clock))
-            return found or one
+                if waiting is not None:
+                    conn.execute(insert(WAITING).values(**seal(WAITING, waiting.values(stream)), at=state.facts.clock))
+        state.renew(stream)
+        return found or one
     except IntegrityError:  # another process was first
         with state.read() as conn:
             found = _stored(conn, stream, one)
@@ -103,6 +128,7 @@ def _here(stream: str, epoch: int, seq: int) -> Any:
 
 def _of_row(row: Mapping[str, object]) -> EnrichedBatch:
     names, counts = json.loads(str(row["fields"])), json.loads(str(row["counts"]))
+    waits = counts is not None and counts.pop(_WAITS, 0) > 0
     return EnrichedBatch(
         epoch=int(str(row["epoch"])),
         seq=int(str(row["batch_seq"])),
@@ -111,4 +137,5 @@ def _of_row(row: Mapping[str, object]) -> EnrichedBatch:
         file=str(row["file"]),
         hash=str(row["hash"]),
         counts=counts,
+        waits=waits,
     )

@@ -35,6 +35,7 @@ from qbcd.state.project_tables import (
     REFUSAL,
     RESEND,
     SUBSCRIBED,
+    WAITING,
 )
 from qbcd.state.rows import StreamRow, dump
 from qbcd.state.store import StreamStore
@@ -117,10 +118,11 @@ class Resend:
 
 
 class Deliveries(NamedTuple):
-    """The last batch of each sink, and the resends that wait, by sink."""
+    """By sink its last batch and the resend that waits; the number of events that wait."""
 
     acknowledged: dict[str, Acknowledged]
     resends: dict[str, Resend]
+    waiting: int
 
 
 class Skipped(NamedTuple):
@@ -254,7 +256,9 @@ class ProjectState(StateDatabase):
         noted = self._noted[stream]
         if noted is None:
             with self.read() as conn:
-                noted = Deliveries(self.acknowledged_now(conn, stream), self._resends(conn, stream))
+                noted = Deliveries(
+                    self.acknowledged_now(conn, stream), self._resends(conn, stream), self._waiting(conn, stream)
+                )
             if stream in self._noted:
                 self._noted[stream] = noted
         return noted
@@ -327,6 +331,16 @@ class ProjectState(StateDatabase):
     def _resends(self, conn: Connection, stream: str) -> dict[str, Resend]:
         rows = [unseal(RESEND, dict(row)) for row in conn.execute(_RESENDS_OF, {"of": stream}).mappings()]
         return {row["sink"]: Resend(row["sink"], row["number"], row["restriction"], row["at"]) for row in rows}
+
+    def waiting_events(self, stream: str) -> int:
+        """Return the number of events that wait for a row of a lookup."""
+        if (noted := self._deliveries(stream)) is not None:
+            return noted.waiting
+        with self.read() as conn:
+            return self._waiting(conn, stream)
+
+    def _waiting(self, conn: Connection, stream: str) -> int:
+        return int(conn.execute(_WAITING_OF, {"of": stream}).scalar() or 0)
 
     def drop_resend(self, stream: str, one: Resend) -> None:
         """Forget a request that cannot be carried out."""
@@ -487,13 +501,14 @@ class ProjectState(StateDatabase):
         Its history is kept.
         """
         with self.changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
                 conn.execute(delete(table).where(table.c.stream == stream))
 
 
 # Made once: SQLAlchemy takes longer to make a statement than SQLite to execute it.
 _ACKS_OF = select(ACK).where(ACK.c.stream == bindparam("of"))
 _RESENDS_OF = select(RESEND).where((RESEND.c.stream == bindparam("of")) & RESEND.c.pending)
+_WAITING_OF = select(func.sum(WAITING.c.events)).where(WAITING.c.stream == bindparam("of"))
 _NEW_RUN = insert(HISTORY)
 
 

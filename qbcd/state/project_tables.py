@@ -79,6 +79,20 @@ ENRICHED = make_table(
     seconds("at"),
     loose=("at",),
 )
+WAITING = make_table(
+    METADATA,
+    PREFIX + "waiting",
+    text("stream", key=True),
+    big("epoch", key=True),
+    big("batch_seq", key=True),
+    text("header"),
+    text("file"),
+    text("hash"),
+    big("events"),
+    big("through"),
+    seconds("at"),
+    loose=("at",),
+)
 INTEREST = make_table(
     METADATA,
     PREFIX + "interest",
@@ -100,7 +114,7 @@ PROGRESS = make_table(
     big("events"),
     loose=(),
 )
-ADDED = (RESEND, LOOKUP_KEY, ENRICHED, INTEREST, SUBSCRIBED, PROGRESS)  # states of older versions lack these tables
+ADDED = (RESEND, LOOKUP_KEY, ENRICHED, WAITING, INTEREST, SUBSCRIBED, PROGRESS)  # older states lack these tables
 REFUSAL = make_table(
     METADATA,
     PREFIX + "refusal",

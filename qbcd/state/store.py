@@ -460,6 +460,10 @@ class StreamStore:
         rows = conn.execute(_batches_of(table, after is not None), values).mappings().all()
         return [batch_from_json(json.loads(unseal(table, dict(row))["header"])) for row in rows]
 
+    def layers(self, conn: Connection, stream: str, after: tuple[int, int] | None = None) -> list[BatchHeader]:
+        """Return the batches that a replica applies: not those with events that waited."""
+        return [header for header in self.batches(conn, stream, after) if header.waited is None]
+
     def mark_folded(self, conn: Connection, stream: str, through: tuple[int, int]) -> None:
         """Mark the batches up to `through`, which the replica has compacted and no longer needs."""
         table = self.tables.batch

@@ -31,6 +31,7 @@ COMMANDS = (
     "subscriptions",
     "verify",
     "diff",
+    "join",
     "retire",
     "skip",
     "resend",

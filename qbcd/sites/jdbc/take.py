@@ -471,7 +471,7 @@ def _kept(poll: RowsPoll, compared: Compared, *, whole: bool) -> Compared:
     with poll.context.reading() as conn:
         store, stream = poll.context.store, poll.context.stream
         segments, folded = store.segments(conn, stream), poll.context.replica.folded_through(conn)
-        pending = store.batches(conn, stream, folded) if folded else []
+        pending = store.layers(conn, stream, folded) if folded else []
     if may_become_segment(segments, compared.others, compared.now):
         return replace(compared, rewritten=compared.now)
     if whole and is_worn(poll, segments, pending):
@@ -494,7 +494,7 @@ def compact(poll: RowsPoll) -> bool:
     store, stream = context.store, context.stream
     with context.reading() as conn:
         segments, folded = store.segments(conn, stream), context.replica.folded_through(conn)
-        pending = store.batches(conn, stream, folded) if folded else []
+        pending = store.layers(conn, stream, folded) if folded else []
         if not is_worn(poll, segments, pending):
             return False
         known = store.ranges(conn, stream)

@@ -60,7 +60,7 @@ def remove_expired(poll: ParquetPoll, *, changed: bool) -> None:
         pins = store.pins(conn, stream)
         named = {s.segment_id for s in store.segments(conn, stream)}
         named |= {LeafNote.from_checkpoint(row.checkpoint).part}
-        named |= {FileSet.of_location(h.location).part_id for h in store.batches(conn, stream)}
+        named |= {FileSet.of_location(h.location).part_id for h in store.layers(conn, stream)}
     if not pins:
         context.files.sweep(named, leased)
         context.swept = True
@@ -101,7 +101,7 @@ def compact(poll: LakePoll) -> bool:
     with context.reading() as conn:
         segments = store.segments(conn, stream)
         folded = context.replica.folded_through(conn)
-        pending = store.batches(conn, stream, folded) if folded else []
+        pending = store.layers(conn, stream, folded) if folded else []
         rows, grown = poll.leased.checkpoint.rows, sum(h.size for h in pending)
         large = grown > max(1000, COMPACT_FRACTION * rows) or len(pending) >= COMPACT_BATCHES
         unread = partitioning.paged and _rows(segments) > WITH_UNREAD * max(1, rows)

@@ -102,5 +102,5 @@ class LakeContext(StreamContext):
 
     def _parts(self) -> list[FileSet]:
         with self.reading() as conn:
-            segments, batches = self.store.segments(conn, self.stream), self.store.batches(conn, self.stream)
+            segments, batches = self.store.segments(conn, self.stream), self.store.layers(conn, self.stream)
         return [*map(FileSet.of_segment, segments), *(FileSet.of_location(header.location) for header in batches)]

@@ -210,7 +210,11 @@ def test_spark_gives_the_same_values(database: str, workspace: Path, spark: Spar
             assert stream.enrichment is not None
             view = stream.enrichment.view(header, sink)
             with open_batch(stream, header) as batch:
-                local = SinkBatch(view.header, partial(view.frame, stream.site.staged(header)), None)
+                local = SinkBatch(
+                    view.header,
+                    partial(view.frame, partial(stream.site.staged, header), stream.site.context.spark),
+                    None,
+                )
                 lines = [row.line for row in local.lines.orderBy("ordinal").collect()]
                 rows = {row.event_id: row.asDict(recursive=True) for row in local.events.collect()}
                 typed = batch.arrow().read_all().to_pylist()

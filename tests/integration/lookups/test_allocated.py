@@ -51,7 +51,8 @@ def test_a_key_has_one_number(place: Place, workspace: Path) -> None:
     assert numbers == set(range(FIRST, FIRST + 4))
 
 
-@over(elsewhere=())
+@pytest.mark.campaign
+@over()
 def test_a_renamed_lookup_keeps_its_numbers(place: Place, workspace: Path) -> None:
     filled(place)
     data = looked_up(place, LOOKUP)
@@ -108,6 +109,7 @@ def test_numbers_are_larger_than_those_of_the_relation(place: Place, workspace: 
     assert partners(workspace) == {1: {"sk": FIRST + 11}}
 
 
+@pytest.mark.campaign
 def test_another_number_in_the_relation_is_refused(place: Place, workspace: Path) -> None:
     filled(place)
     with opened(looked_up(place, LOOKUP), workspace) as project:

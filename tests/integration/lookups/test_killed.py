@@ -42,7 +42,7 @@ def killed_at(point: str, nth: int, data: dict[str, Any], folder: Path) -> int:
 @over(
     "missing, kills",
     [
-        ("allocate", 1),
+        pytest.param("allocate", 1, marks=pytest.mark.campaign),
         pytest.param("null", 2, marks=pytest.mark.campaign),
         pytest.param("allocate", 3, marks=pytest.mark.campaign),
     ],

@@ -12,10 +12,12 @@ import pytest
 import qbcd
 from qbcd.api import parts_of
 from qbcd.check import check_stream
-from qbcd.errors import ConfigError, NotBuilt, QbcdError, Refused
+from qbcd.common import hooks
+from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.lookups import search
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up, partners
+from tests.support import wait_until
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
@@ -55,7 +57,7 @@ def test_every_method_finds_the_same_partners(method: str, place: Place, workspa
     }
 
 
-@pytest.mark.parametrize("pushed", [True, False])
+@pytest.mark.parametrize("pushed", [pytest.param(True, marks=pytest.mark.campaign), False])
 def test_reads_of_several_ranges_and_cycles(
     pushed: bool, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,7 +74,8 @@ def test_reads_of_several_ranges_and_cycles(
     assert partners(workspace) == {i: {"sk": 1000 + no} if no < CUSTOMERS else None for i, no in sales}
 
 
-@over(elsewhere=())
+@pytest.mark.campaign
+@over()
 def test_all_readers_have_the_stored_partner(place: Place, workspace: Path) -> None:
     """A dimension that changes later does not change batches that were found before."""
     filled(place)
@@ -159,7 +162,7 @@ def test_keys_of_several_columns_and_types(place: Place, workspace: Path) -> Non
         place.sql("DELETE FROM sales")
 
 
-@pytest.mark.parametrize("method", ["index", "mesh"])
+@pytest.mark.parametrize("method", [pytest.param("index", marks=pytest.mark.campaign), "mesh"])
 def test_values_that_the_relation_cannot_have(method: str, place: Place, workspace: Path) -> None:
     """A text that shows no UUID, and infinite dates, have no partner, by any method."""
     known = "a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11"
@@ -177,6 +180,42 @@ def test_values_that_the_relation_cannot_have(method: str, place: Place, workspa
     assert partners(workspace) == {1: {"sk": 1}, 2: None, 3: None}
 
 
+@pytest.mark.campaign
+def test_streams_share_a_scan(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two streams that come while one searches are one search; a key with two partners refuses its own stream only."""
+    filled(place)
+    place.sql("INSERT INTO customer VALUES (99999, 7, 'twin')")
+    names, reads = ["sales", "more", "third"], list[int]()
+    data = looked_up(place, {"on": {"customer_no": "no"}, "take": ["sk"], "method": "mesh"}, key=["id"]) | {"jobs": 3}
+    for name in names[1:]:
+        place.sql(f"CREATE TABLE {name} (id integer PRIMARY KEY, customer_no bigint)")
+        data["tables"].append({**data["tables"][0], "name": name, "table": name})
+    with opened(data, workspace) as project:
+        project.prepare()
+        for number, name in enumerate(names):
+            keys = [3 + number, 5, 9000] + ([7] if name == "third" else [])
+            place.sql(f"INSERT INTO {name} {values([(i, key) for i, key in enumerate(keys)])}")
+        shared = parts_of(project)._searches
+
+        def met() -> None:
+            reads.append(1)
+            if len(reads) == 1:
+                wait_until(lambda: sum(len(one.waiting) for one in shared._relations.values()) == 2)
+
+        hooks.register("mid_lookup", met)
+        try:
+            outcomes = project.run(once=True).outcomes
+        finally:
+            hooks.register("mid_lookup", None)
+    assert len(reads) == 2
+    assert [one.stream for one in outcomes if one.error is not None] == ["third"]
+    found = {
+        (one["event_id"].partition(":")[0], one["key"]["id"]): one["lookup"]["customer"] for one in events(workspace)
+    }
+    wanted = {(name, i): key for n, name in enumerate(names[:2]) for i, key in enumerate([3 + n, 5, 9000])}
+    assert found == {one: {"sk": 1000 + key} if key < CUSTOMERS else None for one, key in wanted.items()}
+
+
 def test_an_enum_is_no_key(place: Place, workspace: Path) -> None:
     place.sql(
         "CREATE TYPE mood AS ENUM ('a'); CREATE TABLE customer (sk integer PRIMARY KEY, code mood);"
@@ -189,7 +228,7 @@ def test_an_enum_is_no_key(place: Place, workspace: Path) -> None:
             poll(project)
 
 
-@pytest.mark.parametrize(("method", "statements"), [("auto", 3), ("mesh", 1)])
+@pytest.mark.parametrize(("method", "statements"), [pytest.param("auto", 3, marks=pytest.mark.campaign), ("mesh", 1)])
 def test_a_search_reads_no_more_than_it_needs(
     method: str, statements: int, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,7 +326,6 @@ def test_check_shows_what_a_lookup_reads(place: Place, workspace: Path) -> None:
 @pytest.mark.parametrize(
     ("lookup", "error", "message"),
     [
-        ({"missing": "hold"}, NotBuilt, "hold` is not built yet"),
         ({"missing": "allocate"}, ConfigError, "needs `allocate_from`"),
         ({"missing": "allocate", "allocate_from": 1, "take": ["sk", "name"]}, ConfigError, "needs one column"),
         ({"allocate_from": 5}, ConfigError, "belongs to `missing: allocate`"),
@@ -308,6 +346,20 @@ def test_configurations_that_are_refused(
     }
     with pytest.raises(error, match=message):
         qbcd.Project.from_dict(data, base_dir=workspace)
+
+
+def test_a_restriction_with_a_mistake_is_refused_with_its_place(place: Place, workspace: Path) -> None:
+    """The source judges it, and the remedy is about the lookup, not about the stream."""
+    place.sql("CREATE TABLE customer (sk integer PRIMARY KEY, no integer, live integer)")
+    place.sql("CREATE TABLE sales (id integer PRIMARY KEY, customer_no integer)")
+    for where, remedy in (("lve = 1", 'did you mean "live"'), ("live + 1", "write one boolean expression")):
+        lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "where": where}
+        with opened(looked_up(place, lookup), workspace) as project:
+            stream = parts_of(project).open_stream("sales")
+            [found] = [one for one in check_stream(stream) if one.error]
+        assert "the restriction is refused" in found.message
+        assert remedy in str(found.error)
+        assert "reset" not in str(found.error)
 
 
 def test_an_unknown_lookup_is_refused_with_its_place(workspace: Path) -> None:

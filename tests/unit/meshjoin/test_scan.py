@@ -59,7 +59,7 @@ DRAWN = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 8)), min_size=60, m
 RELATION = st.lists(st.lists(st.integers(0, 6), max_size=3), min_size=1, max_size=6)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=30)
 @given(relation=RELATION, stream=st.lists(st.none() | st.integers(0, 6), max_size=15), loops=DRAWN, seed=st.integers())
 def test_every_event_meets_every_page_once(
     relation: list[list[int]], stream: list[int | None], loops: list[tuple[int, int]], seed: int

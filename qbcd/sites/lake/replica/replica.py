@@ -86,7 +86,7 @@ class Replica:
         segments = {s.segment_id: s for s in self.store.segments(conn, self.stream)}
         used = {r.segment: segments[r.segment] for r in asked if r.segment is not None}
         oldest = min((s.epoch, s.folded_through) for s in used.values())
-        later = self.store.batches(conn, self.stream, oldest)
+        later = self.store.layers(conn, self.stream, oldest)
         levels = sorted({s.folded_through for s in used.values()})  # mostly one; its segments share their layers
         frames = []
         for level in levels:

@@ -1,0 +1,482 @@
+"""`qbcd join`: two files whose rows came in about the same order (Diag-Join).
+
+A window of parents slides along the children (Helmer, chapter 5; `qbcd.meshjoin.diagonal` is the same row by row). Its
+size comes from a sample of the children: how far their parents are from the expected places. Children without a parent
+in the window are spilled, and joined by hashing afterwards, so the result is exact whatever the order.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import tempfile
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import parquet
+
+from qbcd.config.files import FileFormat
+from qbcd.errors import ConfigError, LocalFailed, Refused
+from qbcd.files.content import DumpPlace
+from qbcd.files.formats import DumpReader, open_dump
+from qbcd.local.database import LocalDatabase
+from qbcd.local.errors import explained_errors
+from qbcd.local.parquet_rows import text
+from qbcd.meshjoin import BasicDiagJoin, Partners, deviations, window_for
+from qbcd.snapshots.work import release_freed
+
+JoinMethod = Literal["auto", "advanced", "basic", "hash"]
+SAMPLE = 10_000  # children whose parents are searched to size the window
+CHUNKS = 5
+LEAST_STEP = 1000  # parents of a chunk
+GROWTH = 1.1  # of the window, since a sample misses the largest deviations
+MISHITS = 0.5  # with a larger share a hash join of all rows is expected to be cheaper
+LEAST_DATABASE = 128 << 20  # bytes for the join of mishits, which spills
+_ROW_GROUP = 65_536
+_KEY, _PLACE = "qbcd_key", "qbcd_place"
+
+
+@dataclass(frozen=True)
+class JoinOptions:
+    """Options of a join.
+
+    Attributes:
+        on: The column of the children and the key column of the parents.
+        take: The columns of the parents that children get; empty for all but the key.
+        memory: Most bytes of parents in the window.
+    """
+
+    on: tuple[str, str]
+    take: tuple[str, ...] = ()
+    memory: int = 64 << 20
+    method: JoinMethod = "auto"
+    form: FileFormat = field(default_factory=FileFormat)
+
+
+@dataclass
+class JoinResult:
+    """The result of a join.
+
+    Attributes:
+        rows: Children, all of which are in the result.
+        orphans: Those without a parent.
+        parents: Rows of the other file.
+        window: Parents of the window; 0 for a hash join.
+        window_bytes: The largest size that the window had.
+        expected: Share of mishits by the sample.
+        mishits: Children whose parent was not in the window.
+    """
+
+    method: str
+    rows: int = 0
+    orphans: int = 0
+    parents: int = 0
+    window: int = 0
+    window_bytes: int = 0
+    expected: float = 0.0
+    mishits: int = 0
+
+
+class FileJoin:
+    """The join of two files.
+
+    Args:
+        children: The file whose rows are joined.
+        parents: The file with at most one row for each key, in about the order in which the children refer to them.
+    """
+
+    def __init__(self, children: str, parents: str, options: JoinOptions) -> None:
+        self._names, self.options = (children, parents), options
+        self._forms = self._forms_of_files()
+        self._children, self._parents = self._open(0), self._open(1)
+        self.child_key, self.parent_key = options.on
+        for reader, name in ((self._children, self.child_key), (self._parents, self.parent_key)):
+            _known(reader, name)
+        self.kind = _common(self._children.schema.field(self.child_key), self._parents.schema.field(self.parent_key))
+        self.take = options.take or tuple(n for n in self._parents.schema.names if n != self.parent_key)
+        for name in self.take:
+            _known(self._parents, name)
+        twice = sorted({*self.take} & {*self._children.schema.names})
+        if twice:
+            raise ConfigError(f"both files have a column {twice[0]!r}", remedy="choose others with --take a,b")
+        self.schema = pa.schema([*self._children.schema, *(self._parents.schema.field(name) for name in self.take)])
+        self.result, self._planned = JoinResult(options.method), False
+
+    def _forms_of_files(self) -> list[FileFormat]:
+        """Return the format of each file, with the types of its own columns.
+
+        Raises:
+            ConfigError: A type is given to a column that neither has.
+        """
+        form = self.options.form
+        if not form.types:
+            return [form, form]
+        plain = form.model_copy(update={"types": {}})
+        there = [open_dump(DumpPlace(Path(name), name, once=True), plain).schema.names for name in self._names]
+        for column in form.types:
+            if not any(column in names for names in there):
+                known = ", ".join(dict.fromkeys([*there[0], *there[1]]))
+                raise ConfigError(f"types: neither file has a column {column!r}", remedy=f"they have {known}")
+        own = [{name: kind for name, kind in form.types.items() if name in names} for names in there]
+        return [form.model_copy(update={"types": types}) for types in own]
+
+    def _open(self, which: int) -> DumpReader:
+        name = self._names[which]
+        return open_dump(DumpPlace(Path(name), name, once=True), self._forms[which])
+
+    # -- the window --------------------------------------------------------------------------------------------------
+    def plan(self) -> JoinResult:
+        """Choose method and window by one scan of the two key columns."""
+        found, chunks = self.result, CHUNKS if self.options.method != "basic" else 1 << 30
+        self._planned = True
+        sample = self._sample()
+        places = self._places(sample)
+        far = deviations(places, found.parents, found.rows)
+        most = max(LEAST_STEP, self.options.memory // max(1, self._parent_bytes))
+        wanted = min(found.parents, max(CHUNKS * LEAST_STEP, int(GROWTH * window_for(far, chunks)) + 1))
+        found.window = min(wanted, most)
+        reached = found.window * (1 - 1 / chunks) / 2
+        found.expected = sum(one > reached for one in far) / len(far) if far else 0.0
+        found.method = self.options.method
+        if found.method == "auto":
+            found.method = "hash" if found.expected > MISHITS else "advanced"
+        if found.method == "hash":
+            found.window = 0
+        return found
+
+    def _sample(self) -> dict[Any, list[int]]:
+        """Return a uniform sample of the children: the places of each key; count the children."""
+        drawn, kept = random.Random(5), list[tuple[int, Any]]()
+        for batch in self._open(0).batches([self.child_key]):
+            keys, start = _as(batch.column(0), self.kind), self.result.rows
+            for i in _drawn(drawn, start, len(keys), len(kept)):
+                key = keys[i].as_py()
+                if len(kept) < SAMPLE:
+                    kept.append((start + i, key))
+                else:
+                    kept[drawn.randrange(SAMPLE)] = (start + i, key)
+            self.result.rows += len(keys)
+        found: dict[Any, list[int]] = {}
+        for place, key in kept:
+            if key is not None:
+                found.setdefault(key, []).append(place)
+        return found
+
+    def _places(self, sample: dict[Any, list[int]]) -> list[tuple[int, int]]:
+        """Return the places of sampled children with those of their parents; count the parents."""
+        wanted, found, size = pa.array(list(sample), self.kind), list[tuple[int, int]](), 0
+        for batch in self._open(1).batches([self.parent_key]):
+            keys = _as(batch.column(0), self.kind)
+            for i in pc.indices_nonzero(pc.is_in(keys, value_set=wanted)).to_pylist():
+                found += [(child, self.result.parents + i) for child in sample[keys[i].as_py()]]
+            self.result.parents += len(keys)
+        for batch in self._open(1).batches([self.parent_key, *self.take]):
+            size = max(1, batch.nbytes // max(1, len(batch)))
+            break
+        self._parent_bytes = size
+        return found
+
+    # -- the join ----------------------------------------------------------------------------------------------------
+    def write(self, path: Path) -> JoinResult:
+        """Join into a new Parquet file: children in their order, then mishits.
+
+        Raises:
+            Refused: Two parents in one window have the same key.
+            LocalFailed: The file cannot be written, or the join of mishits failed.
+        """
+        found = self.result if self._planned else self.plan()
+        attempt = path.with_name(f".{path.name}.attempt")
+        try:
+            self._write(attempt)
+            attempt.replace(path)
+        except OSError as error:
+            raise LocalFailed(
+                f"{path} cannot be written: {error.strerror or error}",
+                remedy="check the folder of --output and its disk",
+            ) from error
+        finally:
+            attempt.unlink(missing_ok=True)
+            release_freed()
+        return found
+
+    def _write(self, path: Path) -> None:
+        found = self.result
+        with ExitStack() as opened:
+            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix=".qbcd-join-", dir=path.parent)))
+            spilled = _Spilled(folder / "mishits.parquet", self._children.schema)
+            with parquet.ParquetWriter(path, self.schema, compression="snappy") as file:
+                put = _Rows(file, self.schema)
+                if found.method == "hash":
+                    self._hash(None, folder, put)
+                else:
+                    (self._basic if found.method == "basic" else self._advanced)(put, spilled)
+                    spilled.close()
+                    found.mishits = spilled.rows
+                    if spilled.rows:
+                        self._hash(spilled.path, folder, put)
+                put.flush()
+            found.orphans = put.orphans
+
+    def _advanced(self, put: _Rows, spilled: _Spilled) -> None:
+        """A ring of chunks of the window, one of which is replaced at a time."""
+        found, ring = self.result, deque[tuple[int, pa.Array, pa.Table]](maxlen=CHUNKS)
+        step = max(1, found.window // CHUNKS)
+        chunks, loaded, more = self._chunks(step), 0, True
+        for middle, piece in enumerate(self._pieces(step)):
+            while more and loaded <= middle + CHUNKS // 2:
+                chunk = next(chunks, None)
+                more = chunk is not None
+                if chunk is not None:
+                    self._refuse_twice(chunk[0], [keys for _, keys, _ in ring])
+                    ring.append((loaded, *chunk))
+                    loaded += 1
+            found.window_bytes = max(found.window_bytes, sum(t.nbytes + k.nbytes for _, k, t in ring))
+            self._probe(piece, sorted(ring, key=lambda one: (abs(one[0] - middle), -one[0])), put, spilled)
+
+    def _probe(
+        self, piece: pa.Table, ring: Sequence[tuple[int, pa.Array, pa.Table]], put: _Rows, spilled: _Spilled
+    ) -> None:
+        """Join children with the chunks, zig-zag from the middle; spill the others."""
+        left = piece
+        hits: list[pa.Table] = []
+        for _, keys, rows in ring:
+            at = pc.index_in(_as(left[self.child_key], self.kind).combine_chunks(), value_set=keys)
+            there = at.is_valid()
+            if pc.any(there).as_py():
+                hits.append(_beside(left.filter(there), rows.take(at.filter(there)), self.schema))
+                left = left.filter(pc.invert(there))
+            if not len(left):
+                break
+        if hits:
+            joined = pa.concat_tables(hits)
+            put.add(joined.sort_by(_PLACE).drop_columns([_PLACE]))
+        unknown = left[self.child_key].is_null()
+        put.add(_beside(left.filter(unknown), None, self.schema).drop_columns([_PLACE]), orphans=True)
+        spilled.add(left.filter(pc.invert(unknown)).drop_columns([_PLACE]))
+
+    def _basic(self, put: _Rows, spilled: _Spilled) -> None:
+        """A window of single parents, row by row: slower, but nothing is lost to stepping."""
+
+        def parents() -> Iterator[tuple[Any, dict[str, Any]]]:
+            for batch in self._open(1).batches([self.parent_key, *self.take]):
+                yield from zip(_as(batch.column(0), self.kind).to_pylist(), batch.to_pylist(), strict=True)
+
+        def children() -> Iterator[tuple[Any, dict[str, Any]]]:
+            for batch in self._open(0).batches(self._children.schema.names):
+                keys = _as(batch.column(self._children.schema.names.index(self.child_key)), self.kind)
+                yield from zip(keys.to_pylist(), batch.to_pylist(), strict=True)
+
+        found = self.result
+        both = Partners[Any, dict[str, Any], dict[str, Any]](parents, children(), (found.parents, found.rows))
+        for key, child, parent, hit in BasicDiagJoin(both, found.window).searched():
+            if key is not None and not hit:
+                spilled.add_row(child)
+            else:
+                put.add_row({**child, **{n: parent and parent[n] for n in self.take}}, orphan=not hit)
+
+    def _chunks(self, step: int) -> Iterator[tuple[pa.Array, pa.Table]]:
+        names = [self.parent_key, *self.take]
+        for rows in _cut(self._open(1).batches(names), itertools.repeat(step)):
+            yield _as(rows[self.parent_key], self.kind).combine_chunks(), rows.select(self.take)
+
+    def _pieces(self, step: int) -> Iterator[pa.Table]:
+        """Yield numbered children in order, by the chunk in which their parent is expected."""
+        found, start = self.result, 0
+        first = (-(-chunk * step * found.rows // max(1, found.parents)) for chunk in itertools.count())
+        sizes = (after - before for before, after in itertools.pairwise(first))
+        for rows in _cut(self._open(0).batches(self._children.schema.names), sizes):
+            yield rows.append_column(_PLACE, pa.array(range(start, start + len(rows)), pa.int64()))
+            start += len(rows)
+
+    def _refuse_twice(self, keys: pa.Array, others: Sequence[pa.Array]) -> None:
+        known = keys.drop_null()
+        if len(pc.unique(known)) == len(known) and not any(
+            pc.any(pc.is_in(known, value_set=other.drop_null())).as_py() for other in others
+        ):
+            return
+        raise Refused(
+            f"{self._names[1]} has two rows with the same {self.parent_key}",
+            remedy="name the file with one row for each key as the second one",
+        )
+
+    def _hash(self, spilled: Path | None, folder: Path, put: _Rows) -> None:
+        """Join children by hashing, the spilled ones or all; DuckDB spills too."""
+        database = LocalDatabase(max(self.options.memory, LEAST_DATABASE), folder / "spill")
+        try:
+            with explained_errors(""):
+                self._hash_in(database, spilled, put)
+        finally:
+            database.close()
+
+    def _hash_in(self, database: LocalDatabase, spilled: Path | None, put: _Rows) -> None:
+        connection, names = database.connection, self._children.schema.names
+        if spilled is None:
+            connection.register("children", _reader(self._open(0), names))
+        else:
+            connection.execute(f"CREATE VIEW children AS FROM read_parquet({text(str(spilled))})")
+            connection.execute(f"CREATE TABLE wanted AS SELECT DISTINCT {_name(self.child_key)} AS key FROM children")
+        connection.register("all_parents", _reader(self._open(1), [self.parent_key, *self.take]))
+        key = _name(self.parent_key)
+        semi = f" SEMI JOIN wanted AS w ON p.{key} = w.key" if spilled is not None else ""
+        connection.execute(f"CREATE TABLE parents AS SELECT p.* FROM all_parents AS p{semi} WHERE p.{key} IS NOT NULL")
+        twice = connection.execute(f"SELECT {key} FROM parents GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall()
+        if twice:
+            raise Refused(
+                f"{self._names[1]} has several rows with {self.parent_key} = {twice[0][0]}",
+                remedy="name the file with one row for each key as the second one",
+            )
+        listed = ", ".join([*(f"c.{_name(n)}" for n in names), *(f"p.{_name(n)}" for n in self.take)])
+        sql = (
+            f"SELECT {listed}, p.{key} IS NULL AS orphan FROM children AS c "
+            f"LEFT JOIN parents AS p ON c.{_name(self.child_key)} = p.{key}"
+        )
+        relation: Any = connection.sql(sql)
+        read: Callable[[int], pa.RecordBatchReader] = getattr(relation, "to_arrow_reader", None) or (
+            relation.fetch_record_batch
+        )
+        for batch in read(_ROW_GROUP):
+            rows = pa.Table.from_batches([batch])
+            put.orphans += pc.sum(rows["orphan"]).as_py() or 0
+            put.add(rows.drop_columns(["orphan"]).cast(self.schema))
+
+
+class _Rows:
+    """Rows on their way into a file."""
+
+    def __init__(self, file: parquet.ParquetWriter, schema: pa.Schema) -> None:
+        self._file, self._schema = file, schema
+        self._waiting: list[pa.Table] = []
+        self._single: list[dict[str, Any]] = []
+        self._size = self.orphans = 0
+
+    def add(self, rows: pa.Table, *, orphans: bool = False) -> None:
+        """Write rows, or keep them until there are enough."""
+        self.orphans += len(rows) if orphans else 0
+        self._waiting.append(rows)
+        self._size += len(rows)
+        if self._size >= _ROW_GROUP:
+            self.flush()
+
+    def add_row(self, row: dict[str, Any], *, orphan: bool = False) -> None:
+        """Write one row."""
+        self.orphans += orphan
+        self._single.append(row)
+        if len(self._single) >= _ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._single:
+            self._waiting.append(pa.Table.from_pylist(self._single, self._schema))
+        if self._waiting:
+            self._file.write_table(pa.concat_tables(self._waiting).cast(self._schema))
+        self._waiting, self._single, self._size = [], [], 0
+
+
+class _Spilled:
+    """Children without a parent in the window, in a file."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path, self._schema, self.rows = path, schema, 0
+        self._file: parquet.ParquetWriter | None = None
+        self._put: _Rows | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        """Spill rows."""
+        if len(rows):
+            self._open().add(rows)
+            self.rows += len(rows)
+
+    def add_row(self, row: dict[str, Any]) -> None:
+        """Spill one row."""
+        self._open().add_row(row)
+        self.rows += 1
+
+    def close(self) -> None:
+        """Complete the file, if there is one."""
+        if self._put is not None and self._file is not None:
+            self._put.flush()
+            self._file.close()
+
+    def _open(self) -> _Rows:
+        if self._put is None:
+            self._file = parquet.ParquetWriter(self.path, self._schema, compression="snappy")
+            self._put = _Rows(self._file, self._schema)
+        return self._put
+
+
+def _reader(reader: DumpReader, names: Sequence[str]) -> pa.RecordBatchReader:
+    schema = pa.schema([reader.schema.field(name) for name in names])
+    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in reader.batches(names)))
+
+
+def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int]) -> Iterator[pa.Table]:
+    """Yield tables of these numbers of rows; the last one may be smaller."""
+    waiting: list[pa.RecordBatch] = []
+    rows, size = 0, next(sizes)
+    for batch in batches:
+        waiting.append(batch)
+        rows += len(batch)
+        while rows >= size:
+            table = pa.Table.from_batches(waiting)
+            yield table.slice(0, size).combine_chunks()
+            waiting, rows, size = table.slice(size).to_batches(), rows - size, next(sizes)
+    if rows:
+        yield pa.Table.from_batches(waiting).combine_chunks()
+
+
+def _beside(children: pa.Table, parents: pa.Table | None, schema: pa.Schema) -> pa.Table:
+    """Return children with places next to their parents, NULL if there are none."""
+    place = children[_PLACE]
+    own = children.drop_columns([_PLACE])
+    columns = [*own.columns]
+    for one in list(schema)[len(own.schema) :]:
+        columns.append(pa.nulls(len(own), one.type) if parents is None else parents[one.name])
+    return pa.table(columns, schema=schema).append_column(_PLACE, place)
+
+
+def _drawn(drawn: random.Random, start: int, size: int, kept: int) -> Iterator[int]:
+    """Yield the places of a batch that enter a uniform sample (a reservoir)."""
+    for i in range(size):
+        if kept + i < SAMPLE or drawn.random() * (start + i + 1) < SAMPLE:
+            yield i
+
+
+def _common(child: pa.Field, parent: pa.Field) -> pa.DataType:
+    """Return the type in which keys are compared.
+
+    Raises:
+        ConfigError: There is none.
+    """
+    kinds = (child.type, parent.type)
+    if all(map(pa.types.is_integer, kinds)):
+        return pa.int64() if pa.uint64() not in kinds else pa.decimal128(20, 0)
+    if all(pa.types.is_string(one) or pa.types.is_large_string(one) for one in kinds):
+        return pa.string()
+    if child.type == parent.type and not pa.types.is_floating(child.type) and not pa.types.is_nested(child.type):
+        return child.type
+    raise ConfigError(
+        f"{child.name} is {child.type} and {parent.name} is {parent.type}, which are not compared",
+        remedy="give both columns one type:  --format '{types: {" + child.name + ": integer}}'",
+    )
+
+
+def _as(values: Any, kind: pa.DataType) -> Any:
+    return values if values.type == kind else values.cast(kind)
+
+
+def _known(reader: DumpReader, name: str) -> None:
+    if name not in reader.schema.names:
+        raise ConfigError(
+            f"{reader.place.label} has no column {name!r}", remedy=f"it has {', '.join(reader.schema.names)}"
+        )
+
+
+def _name(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

@@ -1,0 +1,96 @@
+"""`qbcd join`: every method gives the rows of a left join, whatever the order and the memory."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from qbcd.comparison import joined
+from qbcd.comparison.joined import FileJoin, JoinOptions, JoinResult
+from qbcd.config.files import FileFormat
+from qbcd.errors import ConfigError, Refused
+
+PARENTS, FANOUT, DAYS = 3000, 4, 2406
+
+
+def written(folder: Path, *, days: int = 121, seed: int = 3) -> list[tuple[Any, ...]]:
+    """Write orders and their lines, which come up to `days` days later; return the joined rows."""
+    drawn = random.Random(seed)
+    orders = [(i * 7919 % 1_000_003, f"c{i % 97}") for i in range(PARENTS)]
+    lines: list[tuple[float, int | None, int]] = [
+        (i * DAYS / PARENTS + drawn.uniform(1, days), key, line)
+        for i, (key, _) in enumerate(orders)
+        for line in range(FANOUT)
+    ]
+    lines += [(drawn.uniform(0, DAYS), None, 90), (drawn.uniform(0, DAYS), -5, 91)]
+    lines.sort()
+    (folder / "orders.csv").write_text("no,customer\n" + "".join(f"{no},{name}\n" for no, name in orders))
+    rows = "".join(f"{'' if no is None else no},{line}\n" for _, no, line in lines)
+    (folder / "lines.csv").write_text("order_no,line\n" + rows)
+    known: dict[int | None, str] = dict(orders)
+    return [(no, line, known.get(no)) for _, no, line in lines]
+
+
+def run(folder: Path, **options: Any) -> tuple[JoinResult, list[tuple[Any, ...]]]:
+    form = FileFormat.model_validate({"types": {"order_no": "integer", "no": "integer", "line": "integer"}})
+    chosen = JoinOptions(("order_no", "no"), form=form, **options)
+    found = FileJoin(str(folder / "lines.csv"), str(folder / "orders.csv"), chosen).write(folder / "out.parquet")
+    with duckdb.connect() as database:
+        rows = database.execute(f"SELECT order_no, line, customer FROM '{folder}/out.parquet'").fetchall()
+    return found, rows
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joined, "LEAST_STEP", 10)
+    monkeypatch.setattr(joined, "SAMPLE", 500)
+
+
+@pytest.mark.parametrize("method", ["advanced", "basic"])
+def test_a_window_by_the_sample_has_all_parents(method: Any, tmp_path: Path) -> None:
+    expected = written(tmp_path)
+    found, rows = run(tmp_path, method=method)
+    assert Counter(rows) == Counter(expected)
+    assert (found.rows, found.parents, found.orphans) == (len(expected), PARENTS, 2)
+    assert found.mishits <= 1 + len(expected) // 100, "the orphan, and what the sample has missed"
+    assert found.window < PARENTS // 8
+
+
+@pytest.mark.parametrize("method", ["advanced", "basic", "hash"])
+def test_mishits_are_spilled_and_joined(method: Any, tmp_path: Path) -> None:
+    """The window is too small: 2 % of the parents, of which the paper's mishits are 59 %."""
+    expected = written(tmp_path)
+    found, rows = run(tmp_path, method=method, memory=14 * PARENTS // 50)
+    assert Counter(rows) == Counter(expected)
+    if method != "hash":
+        assert 0.4 < found.mishits / found.rows < 0.8
+
+
+def test_random_order_is_joined_by_hashing(tmp_path: Path) -> None:
+    expected = written(tmp_path, days=10 * DAYS)
+    found, rows = run(tmp_path, method="auto", memory=14 * PARENTS // 50)
+    assert (found.method, found.window) == ("hash", 0)
+    assert Counter(rows) == Counter(expected)
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    written(tmp_path)
+    with (tmp_path / "orders.csv").open("a") as file:
+        file.write(f"{(PARENTS - 1) * 7919 % 1_000_003},twin\n")
+    for method in ("advanced", "hash"):
+        with pytest.raises(Refused, match=r"orders.csv has (two|several) rows"):
+            run(tmp_path, method=method)
+    assert not (tmp_path / "out.parquet").exists()
+    lines, orders = str(tmp_path / "lines.csv"), str(tmp_path / "orders.csv")
+    with pytest.raises(ConfigError, match="has no column 'id'"):
+        FileJoin(lines, orders, JoinOptions(("order_no", "id")))
+    with pytest.raises(ConfigError, match="both files have a column 'line'"):
+        FileJoin(lines, lines, JoinOptions(("order_no", "order_no"), take=("line",)))
+    form = FileFormat.model_validate({"types": {"no": "integer"}})
+    with pytest.raises(ConfigError, match="which are not compared"):
+        FileJoin(lines, orders, JoinOptions(("order_no", "no"), form=form))
