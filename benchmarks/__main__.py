@@ -68,8 +68,10 @@ def main() -> int:
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
     )
     parser.add_argument("--plot", default="", help="figures: draw them into this SVG file")
-    parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; all by default")
-    parser.add_argument("--targets", default="server", help="mirrors: some of server,duckdb,sqlite")
+    parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; jdbc_poll: source or here")
+    parser.add_argument(
+        "--targets", default="server", help="mirrors: some of server,duckdb,sqlite; jdbc_poll: duckdb,h2"
+    )
     parser.add_argument("--against", default="", help="mirrors: folder of another checkout, which writes in turns")
     parser.add_argument("--peers", default="", help="many_tables: folder with a virtual environment dlt")
     given = vars(parser.parse_args())

@@ -3,7 +3,8 @@
 DuckDB and H2 are files that the Java of Spark opens. Where all rows travel, the floor is a read of the same columns by
 Spark's JDBC reader, written to ``noop``. Where the database adds up its digests, it is one statement that adds up all;
 polls compute range checksums, or one checksum of the whole table, as they do after several polls without changes. All
-five are run in turns, and the ratios are those of processor time.
+five are run in turns, and the ratios are those of processor time. `--targets h2` measures one database, `--without
+source` or `here` leaves out the polls of one kind.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DATABASES = ("postgresql",)  # started, but not used
+OPTIONS = ("targets", "without")
+BOTH = ("duckdb", "h2")
 NEVER = 1 << 30  # polls without changes
 HEADING = (
     "database",
@@ -62,7 +66,7 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     try:
         add_drivers(spark, "duckdb", "h2")
         processor = Processor(place)
-        for name in ("duckdb", "h2"):
+        for name in [one for one in BOTH if one in options.targets] or BOTH:
             table.rows += _of(file_place(spark, name, folder), folder / f"{name}-polls", processor, options)
     finally:
         spark.stop()
@@ -77,20 +81,27 @@ def _of(database: JdbcPlace, folder: Path, processor: Processor, options: Option
         "INSERT INTO ITEMS SELECT x, 'item ' || x, CAST(x % 100000 AS DECIMAL(12,2)) / 100, x % 97, "
         f"'a note of about fifty characters, which ends with ' || x FROM {rows}",
     )
-    with _project(database, folder, "source") as added, _project(database, folder, "here") as travelling:
-        source = parts_of(added).source("shop")
+    kinds = [kind for kind in ("source", "here") if kind != options.without]
+    with ExitStack() as stack:
+        projects = {kind: stack.enter_context(_project(database, folder, kind)) for kind in kinds}
+        source = parts_of(projects[kinds[0]]).source("shop")
         assert isinstance(source, JdbcSource)
         with open_session(database.spark, source) as session:  # a server stays open too
             values = [HashedValue(n, k, TYPES.get(k, "STRING").partition("(")[0], n) for n, k in COLUMNS]
             total = database.profile.total.replace("{digest}", digest(database.profile, values))
             scan = f"SELECT COUNT(*), {total} FROM ITEMS WHERE ID > -{{}}"  # another text each time: H2 keeps results
-            actions: dict[str, Any] = {
-                "adds up": lambda number: _poll(added),
-                "adds up all": lambda number: _poll(added, unchanged_polls=1),
-                "scan": lambda number: session.texts(scan.format(number)),
-                "travels": lambda number: _poll(travelling),
-                "read": lambda number: _read(database, source),
+            of_kind: dict[str, dict[str, Any]] = {
+                "source": {
+                    "adds up": lambda number: _poll(projects["source"]),
+                    "adds up all": lambda number: _poll(projects["source"], unchanged_polls=1),
+                    "scan": lambda number: session.texts(scan.format(number)),
+                },
+                "here": {
+                    "travels": lambda number: _poll(projects["here"]),
+                    "read": lambda number: _read(database, source),
+                },
             }
+            actions = {name: action for kind in kinds for name, action in of_kind[kind].items()}
             spent: dict[str, list[Spent]] = {name: [] for name in actions}
             for number in range(options.repeats + 1):
                 for name, action in actions.items():
@@ -113,6 +124,7 @@ def _of(database: JdbcPlace, folder: Path, processor: Processor, options: Option
             peaks,
         )
         for name, floor, of in pairs
+        if name in spent
     ]
 
 

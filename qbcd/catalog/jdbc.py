@@ -25,8 +25,8 @@ _REMEDIES = (
         "check `columns`, `key` and `where`: names are taken as they are written, with their case",
     ),
     (
-        r"no such table|(table|view|object).*(not found|not exist|unknown)|42S02|42X05|ORA-00942|Invalid object name|"
-        r"42501|Catalog Error",
+        r"no such table|(table|view|object|schema).*(not found|not exist|unknown)|42S02|42X05|ORA-00942|"
+        r"Invalid object name|42501|Catalog Error",
         "check `table`: schema and name are taken as they are written, with their case; or SELECT is not granted",
     ),
     (

@@ -6,10 +6,13 @@ range. If a row is in another range of the other table, the sums of both ranges 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
+
+from typing_extensions import override
 
 from qbcd.common.side_by_side import side_by_side
 from qbcd.comparison.operands import TableOperand
@@ -43,8 +46,40 @@ class RangeCounts:
     dirty: int = 0
 
 
-class TableSide:
-    """One of both tables in one state.
+class Side(ABC):
+    """One of both tables, whose database adds up ranges of its rows."""
+
+    @abstractmethod
+    def check_key(self) -> None:
+        """Check that keys are unique and not NULL.
+
+        Raises:
+            UnsafeKey: They are not.
+        """
+
+    @abstractmethod
+    def count(self) -> int:
+        """Return the number of rows."""
+
+    @abstractmethod
+    def estimate(self) -> int:
+        """Return the number of rows by the server's statistics, or counted if there are none."""
+
+    @abstractmethod
+    def ranges(self, rows_per_range: int) -> list[KeyRange]:
+        """Return the ranges between keys of the table."""
+
+    @abstractmethod
+    def sums(self, asked: Sequence[KeyRange]) -> list[KeyRange]:
+        """Return the ranges with count and checksum."""
+
+    @abstractmethod
+    def rows(self, database: LocalDatabase, asked: Sequence[KeyRange]) -> Query:
+        """Read the rows of some ranges into a table of `database`; all have range 1."""
+
+
+class TableSide(Side):
+    """A table in one state, read by its connector.
 
     Args:
         sessions: Sessions that see the state.
@@ -54,41 +89,37 @@ class TableSide:
         self.table, self.strategy, self._sessions = table, strategy, sessions
         self._connections = CONNECTIONS if sessions.snapshot else 1
 
+    @override
     def check_key(self) -> None:
-        """Check that keys are unique and not NULL.
-
-        Raises:
-            UnsafeKey: They are not.
-        """
         self.table.source.count_for(STREAM)
         check_key(self._sessions.session, self.strategy)
 
+    @override
     def count(self) -> int:
-        """Return the number of rows."""
         return int(self._sessions.session.one(self.strategy.partitioning.row_count()).n)
 
+    @override
     def estimate(self) -> int:
-        """Return the number of rows by the server's statistics, or counted if there are none."""
         known = self.strategy.plan.table.rows
         return known if known > 0 else self.count()
 
+    @override
     def ranges(self, rows_per_range: int) -> list[KeyRange]:
-        """Return the ranges between keys of the table."""
         partitioning = self.strategy.partitioning
         statement = partitioning.bounds(rows_per_range)
         found = self._sessions.session.rows(statement) if statement else []
         return partitioning.ranges(found, rows_per_range, 1, MOST)
 
+    @override
     def sums(self, asked: Sequence[KeyRange]) -> list[KeyRange]:
-        """Return the ranges with count and checksum."""
         self.table.source.count_for(STREAM)  # each side has a thread
         partitioning = self.strategy.partitioning
         rows = self._sessions.gather(partitioning.passes(asked, self._connections), all_rows)
         self.table.amount.bytes += SUM_BYTES * len(rows)
         return added_up(rows, asked, partitioning, STREAM)
 
+    @override
     def rows(self, database: LocalDatabase, asked: Sequence[KeyRange]) -> Query:
-        """Read the rows of some ranges into a table of `database`; all have range 1."""
         readers = partition.readers(asked, self._connections)
         query = partial(self.strategy.images, typed=False)
         reads = SourceReads(
@@ -122,18 +153,27 @@ def differing_rows(
     kind, _ = kind_for(tables, [one.strategy(own, keys) for one, own in zip(tables, columns, strict=True)])
     with ExitStack() as stack:
         sides = [
-            stack.enter_context(_opened(one, one.strategy(own, keys, kind)))
+            stack.enter_context(opened(one, one.strategy(own, keys, kind)))
             for one, own in zip(tables, columns, strict=True)
         ]
-        side_by_side([side.check_key for side in sides])
-        dirty, totals, counts = _dirty(sides, kind)
-        return [
-            (side.rows(database, own), total) for side, own, total in zip(sides, dirty, totals, strict=True)
-        ], counts
+        return rows_that_differ(database, sides, kind)
+
+
+def rows_that_differ(
+    database: LocalDatabase, sides: Sequence[Side], kind: Kind
+) -> tuple[list[tuple[Query, int]], RangeCounts]:
+    """Return each side's possibly different rows and its row count, and the compared ranges.
+
+    Raises:
+        UnsafeKey: A key is not unique, or NULL.
+    """
+    side_by_side([side.check_key for side in sides])
+    dirty, totals, counts = _dirty(sides, kind)
+    return [(side.rows(database, own), total) for side, own, total in zip(sides, dirty, totals, strict=True)], counts
 
 
 @contextmanager
-def _opened(table: TableOperand, strategy: IdRcs) -> Iterator[TableSide]:
+def opened(table: TableOperand, strategy: IdRcs) -> Iterator[TableSide]:
     """Open a transaction that sees one state, and blocks DDL on the table."""
     connector = table.source.connector
     with table.source.read(STREAM) as session:
@@ -145,7 +185,7 @@ def _opened(table: TableOperand, strategy: IdRcs) -> Iterator[TableSide]:
         yield TableSide(table, strategy, SessionsOfSnapshot(table.source, STREAM, session, name))
 
 
-def _dirty(sides: Sequence[TableSide], kind: Kind) -> tuple[list[list[KeyRange]], list[int], RangeCounts]:
+def _dirty(sides: Sequence[Side], kind: Kind) -> tuple[list[list[KeyRange]], list[int], RangeCounts]:
     """Return of each side the dirty ranges and the number of all rows."""
     counts = RangeCounts(kind)
     fine = _buckets(sides) if kind == "hash" else _key_ranges(sides)
@@ -161,21 +201,21 @@ def _dirty(sides: Sequence[TableSide], kind: Kind) -> tuple[list[list[KeyRange]]
     return dirty, totals, counts
 
 
-def _key_ranges(sides: Sequence[TableSide]) -> list[KeyRange]:
+def _key_ranges(sides: Sequence[Side]) -> list[KeyRange]:
     """Return fine ranges between keys of the larger table."""
     estimates = [side.estimate() for side in sides]
     rows = max(estimates)
     return sides[estimates.index(rows)].ranges(max(FINE, -(-rows // MOST)))
 
 
-def _buckets(sides: Sequence[TableSide]) -> list[KeyRange]:
+def _buckets(sides: Sequence[Side]) -> list[KeyRange]:
     """Return fine hash buckets; one scan answers for all, so there are no coarse ones."""
     rows = max(side.count() for side in sides)
     return hash_buckets.divided(hash_buckets.depth_for(rows, max(FINE, -(-rows // MOST))), first_id=1)
 
 
 def _parts(
-    sides: Sequence[TableSide], dirty: list[list[KeyRange]], groups: Sequence[list[KeyRange]], counts: RangeCounts
+    sides: Sequence[Side], dirty: list[list[KeyRange]], groups: Sequence[list[KeyRange]], counts: RangeCounts
 ) -> list[list[KeyRange]]:
     """Return the dirty fine ranges of dirty coarse ones, or those if most rows seem to differ."""
     numbers = [one.range_id for one in dirty[0]]
@@ -186,7 +226,7 @@ def _parts(
     return _unequal(_sums(sides, [part for number in numbers for part in groups[number]], counts))
 
 
-def _sums(sides: Sequence[TableSide], asked: Sequence[KeyRange], counts: RangeCounts) -> list[list[KeyRange]]:
+def _sums(sides: Sequence[Side], asked: Sequence[KeyRange], counts: RangeCounts) -> list[list[KeyRange]]:
     """Return the ranges with counts and checksums of each side, computed at the same time."""
     found: list[list[KeyRange]] = [[], []]
 

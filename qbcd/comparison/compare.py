@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.common.durable import sync
+from qbcd.comparison.by_driver_ranges import differing_rows_by_driver, why_all_travel
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
+from qbcd.comparison.jdbc_operand import JdbcOperand
 from qbcd.comparison.kept import KeptOperand, folder_of, keep
 from qbcd.comparison.methods import chosen, last_of, remember, sides_of
 from qbcd.comparison.opened import named, operand
@@ -260,17 +262,23 @@ class DiffResult:
         self, old: Operand, new: Operand, columns: Sequence[Sequence[Column]], keys: int, options: DiffOptions
     ) -> list[tuple[Query, int]] | None:
         """Return rows that may differ, by range checksums; None if all rows must be read."""
-        if not (isinstance(old, TableOperand) and isinstance(new, TableOperand)) or options.method not in BY_JOIN:
+        tables = [one for one in (old, new) if isinstance(one, (TableOperand, JdbcOperand))]
+        if len(tables) < 2 or options.method not in BY_JOIN:
             return None
-        tables = (old, new)
+        native = [one for one in tables if isinstance(one, TableOperand)]
         self.amounts = tuple(one.amount for one in tables)
         self.complete_because = f"method is {options.method}"
-        if options.method == "auto":
-            self.complete_because = why_complete(tables, columns, keys)
+        if options.method == "auto" and len(native) == len(tables):
+            self.complete_because = why_complete(native, columns, keys)
+        elif options.method == "auto":
+            self.complete_because = why_all_travel(tables, columns, keys)
         if self.complete_because:
             return None
         try:
-            found, self.ranges = differing_rows(self._database, tables, columns, keys)
+            if len(native) == len(tables):
+                found, self.ranges = differing_rows(self._database, native, columns, keys)
+            else:
+                found, self.ranges = differing_rows_by_driver(self._database, tables, columns)
         except UnsafeKey as error:  # the complete comparison names such a key
             self.complete_because = error.what
             return None

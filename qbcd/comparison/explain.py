@@ -75,7 +75,8 @@ def _read_of(megabytes: float, places: Sequence[NamedTable | None]) -> str:
     if any(not one.by_driver for one in tables):
         found.append("one statement for each table")
     if any(one.by_driver for one in tables):
-        found.append("by Spark all rows of each table that a JDBC driver alone reaches")
+        some = " or, if both databases compute one digest, of ranges that differ" if None not in places else ""
+        found.append(f"by Spark all rows{some} of each table that a JDBC driver alone reaches")
     return "; ".join(found)
 
 

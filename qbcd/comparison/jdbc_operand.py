@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
@@ -23,6 +24,7 @@ from qbcd.files.columns import arrow_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import identity_of, wire_value
 from qbcd.local.query import Query
+from qbcd.local.source import ReadAmount
 from qbcd.local.travelled import CALENDAR, GREGORIAN
 from qbcd.model import Column, StreamPlan, Table
 from qbcd.project import ProjectParts
@@ -33,15 +35,24 @@ from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.spark.jdbc_read import RowShape, travelling_rows
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 PRODUCT = "product"  # a fact: the profile by whose driver a column is read
 
 
 class JdbcOperand(Operand):
-    """A table or view that a JDBC driver reads. All compared columns of all rows travel.
+    """A table or view that a JDBC driver reads.
 
     Args:
         place: The table and its source.
         others: Tables of other operands, whose drivers the Spark session needs too.
+
+    Attributes:
+        source: Its database.
+        name: The quoted name of the table.
+        primary: Its primary key, as the driver shows it; empty if none.
+        amount: What was read of its rows, as bytes of compressed files.
     """
 
     def __init__(self, place: NamedTable, wanted: ComparedColumns, others: Sequence[NamedTable]) -> None:
@@ -50,33 +61,49 @@ class JdbcOperand(Operand):
         assert isinstance(source, JdbcSource)
         self.source, self._table = source, split_table(place.table)
         self.label = f"{place.table} of {self.source.label}"
-        self._assembly.spark.give_reason("a JDBC driver alone reaches the table")
+        # set up for few rows: a short start is worth more than fast reads of many
+        self._assembly.spark.give_reason("a JDBC driver alone reaches the table", 0)
         found, primary = described(self._assembly.spark.get(), self.source, STREAM, self._table)
         read = {column.name: read_column(self.source.profile, column) for column in found}
         self.columns = tuple(c.with_fact(PRODUCT, source.profile.name) for c in read.values() if isinstance(c, Column))
         self.unsupported = {c.name: c.type_name for c in found if isinstance(read[c.name], str)}
         known = {column.name for column in self.columns}
+        self.primary = tuple(primary)
         self.proven = tuple(wanted.key) or tuple(name for name in primary if name in known)
+        self.name, self.amount = self.source.profile.quoted_table(*self._table), ReadAmount()
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session whose Java has the driver."""
+        return self._assembly.spark.get()
 
     @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
+        return self.load_some(database, captured, keys, "")
+
+    def load_some(
+        self, database: LocalDatabase, captured: Sequence[Column], keys: int, where: str
+    ) -> tuple[Query, int]:
+        """Read the rows that fulfill a condition, as `load` does; all if it is empty."""
         folder = Path(tempfile.mkdtemp(prefix="qbcd-diff-rows-"))
         try:
-            files = self._read(folder / "rows", captured)
-            return self._loaded(database, captured, keys, files)
+            rows = folder / "rows"
+            files = self._read(rows, captured, where)
+            found = self._loaded(database, captured, keys, files)
+            self.amount.rows += found[1]
+            self.amount.bytes += sum(one.stat().st_size for one in rows.iterdir())
+            return found
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _read(self, folder: Path, captured: Sequence[Column]) -> str:
+    def _read(self, folder: Path, captured: Sequence[Column], where: str) -> str:
         """Read the rows into Parquet files; return SQL that reads these."""
         table = Table(*self._table, "table", tuple(captured), ())
-        plan = StreamPlan(STREAM, self.source.name, table, (), tuple(captured), "", "id_rcs")
+        plan = StreamPlan(STREAM, self.source.name, table, (), tuple(captured), where, "id_rcs")
         fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(captured)]
         shape = RowShape(fields, width_of(plan))
         with closing(SparkEngine(self._assembly.spark)) as engine:
-            frame = travelling_rows(
-                self._assembly.spark.get(), self.source, STREAM, select_of(self.source, plan), shape
-            )
+            frame = travelling_rows(self.spark, self.source, STREAM, select_of(self.source, plan), shape)
             write = partial(engine.write, SparkRows.of(frame), fields, folder, temporary=True)
             engine.explained(write, lambda error: self.source.explain(error, STREAM))
         casts = ", ".join(f"CAST({name} AS {DUCKDB.get(kind, kind)}) AS {name}" for name, kind in fields)

@@ -12,6 +12,7 @@ from qbcd.errors import ConfigError
 from qbcd.files.columns import EMPTY, INT96, JSON
 from qbcd.files.formats.jsonl import compact_json
 from qbcd.local.database import LocalDatabase
+from qbcd.local.dumps import decimal_text
 from qbcd.local.query import Query, duckdb_type
 from qbcd.model import Column, Travel
 from qbcd.model.wire import wire_type
@@ -179,7 +180,8 @@ def _as_travel(value: str, own: Column, travel: Travel) -> str:
     if travel.kind == "timestamp":
         return f"CASE WHEN LENGTH({value}) = 10 THEN {value} || 'T00:00:00.000000' ELSE {value} END"
     if travel.kind == "decimal":
-        return f"CAST(CAST({value} AS DECIMAL({travel.precision}, {travel.scale})) AS VARCHAR)"
+        number = f"CAST({value} AS DECIMAL({travel.precision}, {travel.scale}))"
+        return decimal_text(number, travel.precision, travel.scale)
     if mine.kind in ("float32", "float64"):
         whole = f"CAST(CAST({value} AS DECIMAL(38, 0)) AS VARCHAR)"
         return (

@@ -27,6 +27,14 @@ OPENLINEAGE_NAMES = {"postgresql": "postgres"}  # names there that differ from q
 SCHEMA_IS_DATABASE = ("mariadb", "mysql")
 
 _OTHERS = ("mssql",)  # spelled like one of the databases above, but another product
+# databases whose JDBC driver qbcd knows, with the name in a JDBC URL if it is another one
+BY_DRIVER = {"firebird": "firebirdsql", "hana": "sap"} | dict.fromkeys(
+    (
+        *("bigquery", "clickhouse", "databricks", "db2", "derby", "duckdb", "h2", "hsqldb", "oracle", "redshift"),
+        *("snowflake", "sqlite", "sqlserver", "teradata", "trino"),
+    ),
+    "",
+)
 _ALIASES = {"postgres": "postgresql"}
 _SHORT = {"pg": "postgresql", "pgsql": "postgresql", "psql": "postgresql", "psycopg2": "postgresql"}
 
@@ -63,6 +71,8 @@ def no_connector(name: str, shown: str = "") -> tuple[str, str]:
     """
     known = connector_names()
     listed = f"there are {', '.join(known)}; {ADD_A_CONNECTOR} says how to add one"
+    if name in BY_DRIVER:
+        listed = f"{listed}; or write jdbc:{BY_DRIVER[name] or name}:.., which its JDBC driver reads"
     if shown:
         return f"no connector for the database that {shown} names", listed
     return f"no connector for database {quoted(name)}", _near(name, known, listed)

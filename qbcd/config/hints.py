@@ -8,6 +8,7 @@ from typing import Any
 from qbcd.config.databases import EXAMPLE_DATABASE, EXAMPLE_URL, USUAL_PORTS, connector_names, database_name
 from qbcd.config.document import Document, KeyPath, Problem, did_you_mean, quoted
 from qbcd.config.fields import Section
+from qbcd.config.jdbc_source import JdbcDriverConfig, JdbcSourceConfig
 from qbcd.config.models import DefaultsConfig, ProjectConfig, SourceConfig, SparkConfig, TableConfig
 from qbcd.config.strategy_registry import BUILT_STRATEGIES, CHOSEN_STRATEGIES, options_class
 
@@ -100,6 +101,10 @@ def _elsewhere(document: Document, path: KeyPath, key: str, model: type[Section]
             return f"write it in an entry of `sources`: {_SHAPES['sources'].removeprefix('write ')}"
     if model is SourceConfig and any(key in keys for part, keys in _PARTS.items() if part != "user"):
         return f"it is a part of `url`: {EXAMPLE_URL}"
+    if model is JdbcSourceConfig and key in ("driver", "driver_class", "jar", "jars"):
+        return "the dialect knows the driver's class; write jdbc: {driver_jar: driver.jar} for its jar"
+    if model is JdbcSourceConfig and _has(JdbcDriverConfig, key):
+        return f"write it under `jdbc`: jdbc: {{{key}: ..}}"
     if model is SparkConfig:
         return did_you_mean(key, model.keys(), "Spark's own settings are under `conf`: {spark.driver.memory: 2g}")
     if model is DefaultsConfig and _has(TableConfig, key):

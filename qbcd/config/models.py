@@ -378,10 +378,15 @@ class ProjectConfig(Section):
 
     @property
     def engines(self) -> set[EngineName]:
-        """The engines that `tables` request; files are compared in this process or on a cluster."""
+        """The engines that `tables` request.
+
+        Files are compared in this process or on a cluster; Spark reads what a JDBC driver alone reaches.
+        """
         return {self._engine_of(table) for table in self.tables}
 
     def _engine_of(self, table: TableConfig) -> EngineName:
+        if self.source_of(table) in self.drivers:
+            return "spark"
         requested: EngineName = self.setting(table, "engine") or "auto"
         here = self.spark.master.startswith("local") and self.source_of(table) in self.dumps
         return "local" if requested == "auto" and here else requested

@@ -14,7 +14,7 @@ from typing_extensions import override
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.facts import DatabaseFacts
 from qbcd.connectors.range_case import range_case
-from qbcd.connectors.ranges import Ranges
+from qbcd.connectors.ranges import Ranges, check_ranges, numbered_bounds
 from qbcd.model import Column, KeyRange
 
 
@@ -56,7 +56,7 @@ class PlainRanges(Ranges):
         *,
         aggregate: bool,
     ) -> str:
-        self._check(key, ranges)
+        check_ranges(key, ranges)
         return "\nUNION ALL\n".join(
             f"SELECT CAST({one.range_id:d} AS BIGINT) AS range_id, {', '.join(select)}\n"
             f"FROM {relation} AS t WHERE {self.key_between(key, 't', one)}"
@@ -65,23 +65,16 @@ class PlainRanges(Ranges):
 
     @override
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
-        if rows_per_range < 1:
-            raise ValueError("a range must have at least one row")
         names = [self.facts.quote(column.name) for column in key]
-        listed = ", ".join(f"t.{name}" for name in names)
-        texts = ", ".join(
-            f"{self._text(column, exp.Var(this=f'o.{name}')).sql(dialect=self.facts.dialect)} AS k{i}"
-            for i, (column, name) in enumerate(zip(key, names, strict=True))
-        )
-        return (
-            f"SELECT {texts}\nFROM (SELECT {listed}, ROW_NUMBER() OVER (ORDER BY {listed}) AS qbcd_row\n"
-            f"FROM {relation} AS t) AS o\n"
-            f"WHERE o.qbcd_row > 1 AND MOD(o.qbcd_row - 1, {rows_per_range:d}) = 0\nORDER BY o.qbcd_row"
-        )
+        texts = [
+            self._text(column, exp.Var(this=f"o.{name}")).sql(dialect=self.facts.dialect)
+            for column, name in zip(key, names, strict=True)
+        ]
+        return numbered_bounds(relation, [f"t.{name}" for name in names], texts, rows_per_range)
 
     @override
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        self._check(key, [within])
+        check_ranges(key, [within])
         names = [self.facts.quote(column.name) for column in key]
         columns = [f"{alias}.{name}" if alias else name for name in names]
         ends = [(end, operator) for end, operator in ((within.lo, ">="), (within.hi, "<")) if end is not None]
@@ -96,14 +89,3 @@ class PlainRanges(Ranges):
             last = operator if i == len(key) - 1 else operator[0]
             alternatives.append(" AND ".join([*equal, f"{column} {last} {values[i]}"]))
         return alternatives[0] if len(alternatives) == 1 else f"({' OR '.join(f'({one})' for one in alternatives)})"
-
-    @staticmethod
-    def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
-        if not ranges:
-            raise ValueError("there are no ranges")
-        if len({one.range_id for one in ranges}) != len(ranges):
-            raise ValueError("a range id occurs twice")
-        for one in ranges:
-            for ends in (one.lo, one.hi):
-                if ends is not None and len(ends) != len(key):
-                    raise ValueError(f"range {one.range_id} has a bound of {len(ends)} values for a key of {len(key)}")

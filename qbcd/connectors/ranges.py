@@ -272,3 +272,43 @@ class SupportsLeafChecksums(ABC):
             hashed: The relation's column of hashes.
             ranges: As in `bucket_sums`. A row of the result may list a leaf more than once.
         """
+
+
+def check_ranges(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
+    """Check the arguments of `Ranges.per_range`.
+
+    Raises:
+        ValueError: There are no ranges, ids repeat, or a bound has another width than the key.
+    """
+    if not ranges:
+        raise ValueError("there are no ranges")
+    if len({r.range_id for r in ranges}) != len(ranges):
+        raise ValueError("a range id occurs twice")
+    for r in ranges:
+        for ends in (r.lo, r.hi):
+            if ends is not None and len(ends) != len(key):
+                raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
+
+
+def numbered_bounds(
+    relation: str, keys: Sequence[str], texts: Sequence[str], rows_per_range: int, named: str = ""
+) -> str:
+    """Return the statement of `Ranges.range_bounds`: rows are numbered in the order of the key.
+
+    Args:
+        keys: SQL by which rows of ``t`` are ordered.
+        texts: SQL of the canonical text of each key column of ``o``.
+        named: The key columns as columns of ``o``; default: `keys`.
+
+    Raises:
+        ValueError: `rows_per_range` is not positive.
+    """
+    if rows_per_range < 1:
+        raise ValueError("a range must have at least one row")
+    listed = ", ".join(f"{text} AS k{i}" for i, text in enumerate(texts))
+    ordered = ", ".join(keys)
+    return (
+        f"SELECT {listed}\nFROM (SELECT {named or ordered}, row_number() OVER (ORDER BY {ordered}) AS qbcd_row\n"
+        f"FROM {relation} AS t) AS o\n"
+        f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range:d}) = 0\nORDER BY o.qbcd_row"
+    )

@@ -141,12 +141,23 @@ def wire_value(kind: pa.DataType, column: Column, value: str) -> str:
     """
     if pa.types.is_uint64(kind):
         return f"CAST({value} AS DECIMAL(20, 0))"
-    if pa.types.is_decimal(kind) or pa.types.is_date(kind):
+    if pa.types.is_decimal(kind):
+        return decimal_text(value, kind.precision, kind.scale)
+    if pa.types.is_date(kind):
         return f"CAST({value} AS VARCHAR)"
     if pa.types.is_timestamp(kind):
         zone = "Z" if column.travel.kind == "timestamptz" else ""
         return f"strftime({value}, '%Y-%m-%dT%H:%M:%S.%f{zone}')"
     return value
+
+
+def decimal_text(value: str, precision: int, scale: int) -> str:
+    """Return SQL of the text of a decimal.
+
+    DuckDB writes no zero before the point of a type without whole digits.
+    """
+    text = f"CAST({value} AS VARCHAR)"
+    return text if precision > scale else f"REGEXP_REPLACE({text}, '^(-?)[.]', '\\1' || '0.')"
 
 
 def identity(texts: Sequence[str]) -> str:

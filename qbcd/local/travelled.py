@@ -1,7 +1,7 @@
 """Rows that came from a source as plain values.
 
 DuckDB computes their key identity, bucket and digest here. The bytes of identity and digest are those of dumps
-(`qbcd.local.dumps`); :data:`ENCODER` is their version.
+(`qbcd.local.dumps`); :func:`encoder_of` is their version.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 CALENDAR = ("date", "timestamp")
 DIGEST, RANGE = "d", "r"  # columns of rows whose digest, and hash bucket, the source has computed
 SHOWN = "shown"  # column of rows of a window: 1 if the restriction holds
-ENCODER = 1  # version of key identity, bucket and digest of rows
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,15 @@ class BucketSums:
     def rows(self) -> int:
         """Number of all rows."""
         return sum(rows for rows, _ in self.sums.values())
+
+
+def encoder_of(plan: StreamPlan) -> int:
+    """Return the version of key identity, bucket and digest of a stream's rows.
+
+    2 came with the zero before the point of decimals without whole digits, and is that of streams that have such ones.
+    """
+    travels = [column.travel for column in plan.captured]
+    return 2 if any(one.kind == "decimal" and one.precision == one.scale for one in travels) else 1
 
 
 class TravelledRows:

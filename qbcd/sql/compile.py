@@ -7,6 +7,7 @@ Primitives of canonical SQL (the connector expands all of them):
 ``QBCD_EQUAL('k', x, y)``     TRUE if two values of key column k are one key, by the column's own equality
 ``QBCD_DIGEST()``             the row digest over key and captured columns, which must be in scope
 ``QBCD_DIGEST_OF('c', x, ..)``  the digest of values x .. of columns c ..
+``QBCD_SHARED_DIGEST()``      the same as a digest that other databases compute alike
 ``QBCD_KEY_ID()``             the key's binary identity
 ``QBCD_KEY_HASH()``           an evenly distributed 64-bit hash of that identity
 ``QBCD_KEY_LEAF()``           the last byte of that identity, a whole number
@@ -42,6 +43,7 @@ from sqlglot import ErrorLevel, exp
 from qbcd.connectors.base import Connector
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.ranges import SupportsKeyLookup, SupportsLeafChecksums, SupportsPages, SupportsScans
+from qbcd.connectors.shared_digests import SupportsSharedDigests
 from qbcd.connectors.watermarks import SupportsDeleteFlags, SupportsSystemMarks, SupportsWatermarks
 from qbcd.model import Column, KeyRange, Statement, StreamPlan
 
@@ -172,8 +174,11 @@ class _Expansion:
             return self._verbatim(_Verbatim(f"(\n{plan.table.query}\n)"))
         if primitive == "QBCD_WITHIN":
             return self._verbatim(_Verbatim(alias=args[0].name)) if self._ranged else exp.true()
-        if primitive == "QBCD_DIGEST":
-            return self._connector.expressions.row_digest([(c, exp.column(c.name, quoted=True)) for c in plan.captured])
+        if primitive in ("QBCD_DIGEST", "QBCD_SHARED_DIGEST"):
+            values = [(c, exp.column(c.name, quoted=True)) for c in plan.captured]
+            if primitive == "QBCD_DIGEST":
+                return self._connector.expressions.row_digest(values)
+            return self._connector.require(SupportsSharedDigests).shared_digest(values)
         if primitive == "QBCD_DIGEST_OF":
             named = zip(args[::2], args[1::2], strict=True)
             return self._connector.expressions.row_digest([(_column(plan, name.name), value) for name, value in named])

@@ -34,7 +34,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "tests/integration/monitoring/",
         "tests/unit/monitoring/test_report.py",
     ),
-    "jdbc": ("tests/campaign/jdbc/",),
+    "jdbc": ("tests/campaign/jdbc/", "tests/integration/jdbc/"),
     "cluster": ("tests/campaign/cluster/",),
     "orchestrators": ("tests/campaign/orchestrators/",),
     "servers": ("tests/integration/", "tests/campaign/connectors/", "tests/packaging/", "tests/unit/", "tests/golden/"),

@@ -13,11 +13,7 @@ from tests.support.jdbc_places import JdbcPlace, source_lines
 from tests.support.oracle import events
 
 Row = dict[str, Any]
-TYPES = {
-    "sqlite": ("INTEGER", "TEXT", "INTEGER"),
-    "derby": ("BIGINT", "VARCHAR(40)", "DECIMAL(12,2)"),
-    "firebird": ("BIGINT", "VARCHAR(40)", "DECIMAL(12,2)"),
-}
+TYPES = {"sqlite": ("INTEGER", "TEXT", "INTEGER"), "derby": ("BIGINT", "VARCHAR(40)", "DECIMAL(12,2)")}
 WORDS = ("", "a", "A", "ß", "日本", "it''s", "x y", "😀")
 
 

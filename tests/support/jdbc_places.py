@@ -91,14 +91,15 @@ def file_place(spark: SparkSession, name: str, folder: Path) -> JdbcPlace:
     return JdbcPlace(spark, name, url, f"{url}{more}", login)
 
 
-def firebird_place(spark: SparkSession, server: FirebirdServer, name: str) -> JdbcPlace:
+def firebird_place(spark: SparkSession, server: FirebirdServer, name: str, dialect: str = "firebird") -> JdbcPlace:
     """Return a new database of a Firebird server."""
     url = server.database(name)
-    return JdbcPlace(spark, "firebird", url, f"{url}?encoding=UTF8", FIREBIRD_LOGIN)
+    return JdbcPlace(spark, dialect, url, f"{url}?encoding=UTF8", FIREBIRD_LOGIN)
 
 
 def source_lines(place: JdbcPlace) -> dict[str, Any]:
     """Return the source's section of a configuration."""
     user = {"user": place.login["user"]} if place.login.get("user") else {}
     password = {"password": f"${{env:{PASSWORD}}}"} if place.login.get("password") else {}
-    return {"url": place.url, **user, **password}
+    dialect = {"dialect": place.name} if place.name == "firebird4" else {}
+    return {"url": place.url, **user, **password, **dialect}

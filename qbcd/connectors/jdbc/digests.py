@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from qbcd.connectors.jdbc.profile import Profile, bare_type
+from qbcd.model import Column
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,27 @@ def bucket(profile: Profile, values: Sequence[HashedValue], first: int, count: i
 def fingerprint(profile: Profile, values: Sequence[HashedValue]) -> str:
     """Return the fingerprint of the SQL of a digest: with another SQL, no digest is comparable."""
     return hashlib.sha256(digest(profile, values).encode()).hexdigest()[:16]
+
+
+def shared_form(profile: Profile, column: Column) -> str:
+    """Return the form of a column's values in the shared digest; empty if there is none.
+
+    It is the one that other databases compute alike (`qbcd.connectors.shared_digests`).
+    """
+    form = profile.shared.get(bare_type(column.base_type), "").partition(": ")[0]
+    return form.replace("{s}", str(column.travel.scale)).replace("decimal 0", "integer")
+
+
+def shared_digest(profile: Profile, columns: Sequence[Column]) -> str:
+    """Return SQL of the shared digest of columns that all have a form."""
+    parts = []
+    for column in columns:
+        form, _, text = profile.shared[bare_type(column.base_type)].partition(": ")
+        text = text.replace("{c}", profile.quote(column.name))
+        plain = f"COALESCE({text}{profile.plus}',', ':')"
+        parts.append(profile.shared_part.replace("{t}", text) if form == "text" else plain)
+    row = profile.plus.join(parts)
+    return profile.shared_digest.replace("{row}", row)
 
 
 def _kind(value: HashedValue) -> str:

@@ -60,6 +60,11 @@ class Profile:
         part: The text of one value among several, with ``{t}`` for its text: its length, a colon and the text; NULL
             differs from each text.
         plus: The operator that concatenates texts.
+        shared: By the driver's name of a type: the form of its values and, after a colon, SQL of their text, in the
+            digest that other databases compute alike (`qbcd.connectors.shared_digests`), with ``{c}`` for the column
+            and ``{s}`` for its scale.
+        shared_digest: That digest of ``{row}``.
+        shared_part: What a value of form ``text`` adds to the row, with ``{t}``.
         bucket: The remainder of a digest ``{d}`` by ``{n}``, from 0 on.
         clock: The clock as text ``YYYY-MM-DD HH:MM:SS.FFFFFF`` in UTC; empty if strategy `ts` is not possible.
         moment: A timestamp without zone from ``{t}``, such a text.
@@ -97,6 +102,9 @@ class Profile:
     unhashed: frozenset[str] = frozenset()
     part: str = "COALESCE(CAST(CHAR_LENGTH({t}) AS VARCHAR(20)) || ':' || {t}, '-')"
     plus: str = " || "
+    shared: Mapping[str, str] = field(default_factory=dict)
+    shared_digest: str = ""
+    shared_part: str = ""
     bucket: str = "MOD(MOD({d}, {n}) + {n}, {n})"
     clock: str = ""
     moment: str = "TIMESTAMP '{t}'"

@@ -6,6 +6,7 @@ A profile that says `executed: never` was written by the vendor's reference; no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from qbcd.config.document import did_you_mean
 from qbcd.connectors.base import JdbcDriver
@@ -31,7 +32,34 @@ def _exact(text: str, kinds: str = "BOOLEAN SMALLINT INT BIGINT DECIMAL", **othe
 
 
 _NUMBERS = "BOOLEAN SMALLINT INT BIGINT DECIMAL FLOAT DOUBLE DATE TIMESTAMP_NTZ"
+_INTEGERS = "TINYINT SMALLINT INTEGER BIGINT UTINYINT USMALLINT UINTEGER UBIGINT"
 _LOBS = frozenset(("CHARACTER LARGE OBJECT", "BINARY LARGE OBJECT", "CLOB", "NCLOB", "BLOB"))
+
+_FIREBIRD = Profile(
+    name="firebird",
+    product="Firebird",
+    executed="campaign",
+    driver=_driver(
+        "org.firebirdsql.jdbc.FBDriver",
+        "jaybird",
+        "org.firebirdsql.jdbc:jaybird:6.0.5",
+        "5aabfa8eac4136970c21edc5539b25227ee921a8d8251c8b4e6024f6adda0af4",
+    ),
+    url=UrlForm("jdbc:firebirdsql:", rf"{_HOST}/[\w./-]+", "?", "&", _names("socketTimeout role")),
+    reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref30/firebird-30-language-reference.html",
+    properties=_names("socketTimeout role"),
+    fixed_properties={"encoding": "UTF8"},
+    from_nothing=" FROM RDB$DATABASE",
+    text="CAST({c} AS VARCHAR(8000))",
+    limit="{select} ROWS {n}",
+    # its decimals hold all values of the integers in which they are stored, and not only their digits
+    types={
+        **dict.fromkeys(("NUMERIC", "DECIMAL"), "DECIMAL(38,{s})"),
+        "FLOAT": "FLOAT",
+        "INT128": "text",
+        "DECFLOAT": "text",
+    },
+)
 
 _BUILT = (
     Profile(
@@ -58,7 +86,13 @@ _BUILT = (
         unhashed=_LOBS,
         clock="CAST(LOCALTIMESTAMP AS VARCHAR)",
         session=("SET TIME ZONE 'UTC'",),
-        types={"UUID": "text", "JSON": "text", "ENUM": "text", "TIMESTAMP WITH TIME ZONE": "text"},
+        types={
+            "UUID": "text",
+            "JSON": "text",
+            "ENUM": "text",
+            "DECFLOAT": "text",  # the driver says that it has no digits after the point
+            "TIMESTAMP WITH TIME ZONE": "text",
+        },
     ),
     Profile(
         name="hsqldb",
@@ -151,6 +185,21 @@ _BUILT = (
         digest="CAST(CAST(md5_number_upper({text}) AS HUGEINT) - 9223372036854775808 AS BIGINT)",
         total="SUM(CAST({digest} AS HUGEINT))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS),
+        shared={
+            **dict.fromkeys(_INTEGERS.split(), "integer: CAST({c} AS VARCHAR)"),
+            "BOOLEAN": "boolean: CAST({c} AS VARCHAR)",
+            "DECIMAL": "decimal {s}: CAST({c} AS VARCHAR)",
+            "VARCHAR": "text: {c}",
+            "DATE": "date: CAST({c} AS VARCHAR)",
+            "TIMESTAMP": "timestamp: CASE WHEN {c} BETWEEN TIMESTAMP '0001-01-01 00:00:00' "
+            "AND TIMESTAMP '9999-12-31 23:59:59.999999' THEN strftime({c}, '%Y-%m-%dT%H:%M:%S.%f') "
+            "ELSE CAST({c} AS VARCHAR) END",
+            "UUID": "uuid: CAST({c} AS VARCHAR)",
+            "BLOB": "binary: hex({c})",
+        },
+        shared_digest="CAST(CAST(CAST('0x' || left(md5({row}), 16) AS UBIGINT) AS HUGEINT) - 9223372036854775808 "
+        "AS BIGINT)",
+        shared_part="COALESCE(CAST(strlen({t}) AS VARCHAR) || ':' || {t}, ':')",
         clock="CAST(CAST(now() AS TIMESTAMP) AS VARCHAR)",
         session=("SET TimeZone = 'UTC'",),
         types={
@@ -166,31 +215,23 @@ _BUILT = (
             "BLOB": "STRING: hex({c})",
         },
     ),
-    Profile(
-        name="firebird",
-        product="Firebird",
-        executed="campaign",
-        driver=_driver(
-            "org.firebirdsql.jdbc.FBDriver",
-            "jaybird",
-            "org.firebirdsql.jdbc:jaybird:6.0.5",
-            "5aabfa8eac4136970c21edc5539b25227ee921a8d8251c8b4e6024f6adda0af4",
+    # Firebird 3 has no sound hash function, and a URL does not say the version
+    replace(
+        _FIREBIRD,
+        name="firebird4",
+        product="Firebird 4",
+        reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref40/firebird-40-language-reference.html",
+        digest="CAST('0x' || LEFT(HEX_ENCODE(CRYPT_HASH({text} USING SHA256)), 16) AS BIGINT)",
+        total="SUM(CAST({digest} AS NUMERIC(38)))",
+        exact=_exact(
+            "CAST({v} AS VARCHAR(50))",
+            "BOOLEAN SMALLINT INT BIGINT DECIMAL DATE TIMESTAMP_NTZ",
+            BINARY="HEX_ENCODE({v})",
         ),
-        url=UrlForm("jdbc:firebirdsql:", rf"{_HOST}/[\w./-]+", "?", "&", _names("socketTimeout role")),
-        reference="https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref30/firebird-30-language-reference.html",
-        properties=_names("socketTimeout role"),
-        fixed_properties={"encoding": "UTF8"},
-        from_nothing=" FROM RDB$DATABASE",
-        text="CAST({c} AS VARCHAR(8000))",
-        limit="{select} ROWS {n}",
-        # its decimals hold all values of the integers in which they are stored, and not only their digits
-        types={
-            **dict.fromkeys(("NUMERIC", "DECIMAL"), "DECIMAL(38,{s})"),
-            "FLOAT": "FLOAT",
-            "INT128": "text",
-            "DECFLOAT": "text",
-        },
+        unhashed=frozenset(("BLOB SUB_TYPE TEXT", "BLOB SUB_TYPE BINARY", "BLOB SUB_TYPE 0", "BLOB SUB_TYPE 1")),
+        notes=("a row of more than 64 KB of text is refused with `checksums: source`",),
     ),
+    _FIREBIRD,
     Profile(
         name="oracle",
         product="Oracle Database",

@@ -17,7 +17,7 @@ from typing_extensions import override
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.mysql_family import expressions, types
 from qbcd.connectors.range_case import range_case
-from qbcd.connectors.ranges import Ranges
+from qbcd.connectors.ranges import Ranges, check_ranges, numbered_bounds
 from qbcd.model import Column, KeyRange
 
 _INTEGER = re.compile(r"-?[0-9]+")
@@ -180,17 +180,6 @@ def _one(column: Column, left: str, operator: str, right: str) -> str:
     return f"{left} IN ({', '.join(map(str, numbers))})" if numbers else "FALSE"
 
 
-def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
-    if not ranges:
-        raise ValueError("there are no ranges")
-    if len({r.range_id for r in ranges}) != len(ranges):
-        raise ValueError("a range id occurs twice")
-    for r in ranges:
-        for ends in (r.lo, r.hi):
-            if ends is not None and len(ends) != len(key):
-                raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
-
-
 def _literals(key: Sequence[Column], values: Sequence[str]) -> list[str]:
     return [_literal(column, text) for column, text in zip(key, values, strict=True)]
 
@@ -225,7 +214,7 @@ class FamilyRanges(Ranges):
         With aggregates each range is an arm. Otherwise each run of adjoining ranges is an arm, and a balanced CASE
         returns the ids: a single arm streams, while a UNION inside a derived table goes to a temporary table first.
         """
-        _check(key, ranges)
+        check_ranges(key, ranges)
         columns = [f"t.{name}" for name in self._names(key)]
         arms = (
             [_aggregate(select, key, columns, r) for r in ranges]
@@ -238,8 +227,6 @@ class FamilyRanges(Ranges):
 
     @override
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
-        if rows_per_range < 1:
-            raise ValueError("a range must have at least one row")
         key_names = self._names(key)
         inner = [_ordered(column, name) for column, name in zip(key, key_names, strict=True)]
         # a name of the user's is no alias: MariaDB removes spaces at its start
@@ -249,18 +236,12 @@ class FamilyRanges(Ranges):
             value if same else f"{value} AS {name}" for value, same, name in zip(inner, plain, names, strict=True)
         )
         columns = [exp.Var(this=f"o.{name}") for name in names]
-        texts = ", ".join(
-            f"{_sql(bound_text(c, value))} AS k{i}" for i, (c, value) in enumerate(zip(key, columns, strict=True))
-        )
-        return (
-            f"SELECT {texts}\nFROM (SELECT {named}, row_number() OVER (ORDER BY {', '.join(inner)}) AS qbcd_row\n"
-            f"FROM {relation} AS t) AS o\n"
-            f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
-        )
+        texts = [_sql(bound_text(c, value)) for c, value in zip(key, columns, strict=True)]
+        return numbered_bounds(relation, inner, texts, rows_per_range, named)
 
     @override
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
-        _check(key, [within])
+        check_ranges(key, [within])
         columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]
         return _within(key, columns, within.lo, within.hi)
 

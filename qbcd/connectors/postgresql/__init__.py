@@ -16,6 +16,7 @@ from qbcd.connectors.postgresql.pages import PostgresPages
 from qbcd.connectors.postgresql.queries import PostgresQueries
 from qbcd.connectors.postgresql.ranges import PostgresRanges
 from qbcd.connectors.postgresql.scans import PostgresScans
+from qbcd.connectors.postgresql.shared_digests import PostgresSharedDigests
 from qbcd.connectors.postgresql.statistics import PostgresStatistics
 from qbcd.connectors.postgresql.table_list import PostgresTableList
 from qbcd.connectors.postgresql.watermarks import PostgresWatermarks
@@ -62,6 +63,7 @@ class PostgreSQL(Connector):
             PostgresPages(self),
             PostgresScans(self),
             PostgresLeaves(self),
+            PostgresSharedDigests(),
             PostgresStatistics(self),
             PostgresTableList(),
         )

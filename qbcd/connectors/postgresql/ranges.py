@@ -15,7 +15,7 @@ from typing_extensions import override
 from qbcd.connectors.buckets import Words
 from qbcd.connectors.postgresql import expressions, types
 from qbcd.connectors.range_case import range_case
-from qbcd.connectors.ranges import Ranges, SupportsKeyLookup
+from qbcd.connectors.ranges import Ranges, SupportsKeyLookup, check_ranges, numbered_bounds
 from qbcd.model import Column, KeyRange, Table
 from qbcd.ranges.leaves import are_some, bits_of
 
@@ -74,7 +74,7 @@ def arms_of(
     Raises:
         ValueError: As `per_range`.
     """
-    _check(key, ranges)
+    check_ranges(key, ranges)
     columns, in_leaves = [f"t.{name}" for name in key_names], are_some(ranges)
     closed = [r for r in ranges if r.lo is not None and r.hi is not None]
     arms = [_closed_arm(body, key, columns, closed, in_leaves=in_leaves)] if closed else []
@@ -90,17 +90,6 @@ def arms_of(
             condition += f" AND {_among(LEAF, bits_of(r))}"
         arms.append(f"SELECT CAST({r.range_id} AS BIGINT) AS range_id, q.* FROM ({body(condition)}) AS q")
     return "\nUNION ALL\n".join(arms)
-
-
-def _check(key: Sequence[Column], ranges: Sequence[KeyRange]) -> None:
-    if not ranges:
-        raise ValueError("there are no ranges")
-    if len({r.range_id for r in ranges}) != len(ranges):
-        raise ValueError("a range id occurs twice")
-    for r in ranges:
-        for ends in (r.lo, r.hi):
-            if ends is not None and len(ends) != len(key):
-                raise ValueError(f"range {r.range_id} has a bound of {len(ends)} values for a key of {len(key)}")
 
 
 def _closed_arm(
@@ -217,25 +206,15 @@ class PostgresRanges(Ranges, SupportsKeyLookup):
 
     @override
     def range_bounds(self, relation: str, key: Sequence[Column], *, rows_per_range: int) -> str:
-        if rows_per_range < 1:
-            raise ValueError("a range must have at least one row")
-        key_names = self._names(key)
-        names = ", ".join(f"t.{name}" for name in key_names)
-        columns = [exp.Column(this=exp.Var(this=name), table=exp.Var(this="o")) for name in key_names]
-        texts = ", ".join(
-            f"{_sql(expressions.canonical_text(c, column))} AS k{i}"
-            for i, (c, column) in enumerate(zip(key, columns, strict=True))
-        )
-        return (
-            f"SELECT {texts}\nFROM (SELECT {names}, row_number() OVER (ORDER BY {names}) AS qbcd_row\n"
-            f"FROM {relation} AS t) AS o\n"
-            f"WHERE o.qbcd_row > 1 AND mod(o.qbcd_row - 1, {rows_per_range}) = 0\nORDER BY o.qbcd_row"
-        )
+        names = self._names(key)
+        columns = [exp.Column(this=exp.Var(this=name), table=exp.Var(this="o")) for name in names]
+        texts = [_sql(expressions.canonical_text(c, column)) for c, column in zip(key, columns, strict=True)]
+        return numbered_bounds(relation, [f"t.{name}" for name in names], texts, rows_per_range)
 
     @override
     def key_between(self, key: Sequence[Column], alias: str, within: KeyRange) -> str:
         columns = [f"{alias}.{name}" if alias else name for name in self._names(key)]
-        _check(key, [within])
+        check_ranges(key, [within])
         low = [_compare(key, columns, ">=", _literals(key, within.lo))] if within.lo is not None else []
         high = [_compare(key, columns, "<", _literals(key, within.hi))] if within.hi is not None else []
         return " AND ".join(low + high) or "TRUE"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from qbcd.sites.eligibility.checksums import ComparedTable, Kind, kind_for, why_complete
+    from qbcd.sites.eligibility.checksums import ComparedTable, Kind, kind_for, why_complete, why_separate
     from qbcd.sites.eligibility.index import STORED, missing_index, refuse_unordered_key
     from qbcd.sites.eligibility.query import refuse_other_columns, why_not_incremental, with_variant
     from qbcd.sites.eligibility.rights import (
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     __getattr__ = on_demand(
         __name__,
-        checksums="ComparedTable Kind kind_for why_complete",
+        checksums="ComparedTable Kind kind_for why_complete why_separate",
         index="STORED missing_index refuse_unordered_key",
         query="refuse_other_columns why_not_incremental with_variant",
         rights=(
@@ -64,5 +64,6 @@ __all__ = [
     "watermark_remarks",
     "why_complete",
     "why_not_incremental",
+    "why_separate",
     "with_variant",
 ]

@@ -47,14 +47,19 @@ def why_complete(tables: Sequence[ComparedTable], columns: Sequence[Sequence[Col
     if connector.name != new.source.connector.name:
         return f"{connector.name} and {new.source.connector.name} compute different digests of equal rows"
     for one in tables:
-        table = one.plan.table
-        if table.remote or table.kind not in _STORED:
-            return f"{table.label} {'has rows on another server' if table.remote else f'is a {table.kind}'}"
-        if one.separate_states:
-            return one.separate_states
+        if why := why_separate(one):
+            return why
     if old.encoding != new.encoding:
         return f"the databases have different encodings: {old.encoding or 'UTF8'} and {new.encoding or 'UTF8'}"
     return _of_columns(connector, columns, keys)
+
+
+def why_separate(one: ComparedTable) -> str:
+    """Return why ranges of a table cannot be read one by one; empty if they can."""
+    table = one.plan.table
+    if table.remote or table.kind not in _STORED:
+        return f"{table.label} {'has rows on another server' if table.remote else f'is a {table.kind}'}"
+    return one.separate_states
 
 
 def _of_columns(connector: Connector, columns: Sequence[Sequence[Column]], keys: int) -> str:

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from qbcd.common.wording import counted
 from qbcd.errors import Refused, SourceError
-from qbcd.local.travelled import DIGEST, ENCODER, RANGE, SHOWN, Buckets, BucketSums, Division, TravelledRows
+from qbcd.local.travelled import DIGEST, RANGE, SHOWN, Buckets, BucketSums, Division, TravelledRows, encoder_of
 from qbcd.model import ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
@@ -65,7 +65,7 @@ class RowsPoll(TimedPoll):
         """Return the entries that each commit renews; `rows` is the size of the replica."""
         profile = source_of(self.context).profile
         server = ServerIdentity(f"jdbc:{profile.name}", profile.product, "", 0)
-        shared = checkpoint_of(self, server, ENCODER, rows)
+        shared = checkpoint_of(self, server, encoder_of(self.plan), rows)
         return {**shared, Entry.FROZEN_OPTIONS: self.strategy.frozen_options(), **self.ahead}
 
 
@@ -185,7 +185,7 @@ def refuse_old_encoder(poll: RowsPoll) -> None:
     """
     added_up = poll.strategy.added_up
     another = added_up and added_up != fingerprint(source_of(poll.context), poll.plan)
-    if another or poll.leased.row.checkpoint.get(Entry.ENCODER) != ENCODER:
+    if another or poll.leased.row.checkpoint.get(Entry.ENCODER) != encoder_of(poll.plan):
         raise Refused(
             "digests of this stream were computed by another version",
             stream=poll.context.stream,

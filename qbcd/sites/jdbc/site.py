@@ -50,6 +50,8 @@ class JdbcSite(ParquetSite):
 
     def plan(self, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
         """Return the stream's plan, by the driver's metadata."""
+        if row is not None and row.prepared:  # Java starts here, set up for so many rows
+            self.context.spark.give_reason("", int(row.checkpoint["rows"]))
         return plan_of_rows(self.context, self.context.spark.get(), config, settings, row)
 
     @override

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+DIALECTS = {"firebird3": "firebird", "firebird4": "firebird4"}  # those that the tests use, by version
+
+
 @pytest.fixture(scope="session")
 def jdbc_spark(spark: SparkSession) -> SparkSession:
     """The session; drivers come from the user's cache, or from Maven."""
@@ -50,7 +53,7 @@ def new_place(
     def new(name: str) -> JdbcPlace:
         if name in VERSIONS:
             monkeypatch.setenv(PASSWORD, LOGIN["password"])
-            return firebird_place(jdbc_spark, firebird(name), tmp_path.name)
+            return firebird_place(jdbc_spark, firebird(name), tmp_path.name, DIALECTS[name])
         return file_place(jdbc_spark, name, tmp_path)
 
     return new

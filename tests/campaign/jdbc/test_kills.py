@@ -140,7 +140,7 @@ def test_guards(jdbc_spark: SparkSession, tmp_path: Path, name: str, checksums: 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize(("name", "checksums"), PLACES)
-@pytest.mark.parametrize("wrong", ["twice", "NULL"])
+@pytest.mark.parametrize("wrong", ["occurs 2 times", "is NULL"])
 def test_a_key_that_is_none(jdbc_spark: SparkSession, tmp_path: Path, name: str, checksums: str, wrong: str) -> None:
     history = scene(jdbc_spark, tmp_path, name, checksums)
     q = history.place.quoted
@@ -154,7 +154,7 @@ def test_a_key_that_is_none(jdbc_spark: SparkSession, tmp_path: Path, name: str,
         project.prepare()
         poll(project)
         before = len(events(tmp_path / "out", "s"))
-        history.place.execute(f"INSERT INTO {q('Loose')} VALUES ({'NULL' if wrong == 'NULL' else 1}, 'c')")
+        history.place.execute(f"INSERT INTO {q('Loose')} VALUES ({'NULL' if wrong == 'is NULL' else 1}, 'c')")
         with pytest.raises(UnsafeKey, match=wrong):
             poll(project)
         assert len(events(tmp_path / "out", "s")) == before

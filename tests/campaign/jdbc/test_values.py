@@ -19,19 +19,30 @@ COMMON: tuple[tuple[str, str, Any], ...] = (
     ("BIGINT", "9223372036854775807", 2**63 - 1),
     ("BIGINT", "-9223372036854775808", -(2**63)),
     ("INTEGER", "-2147483648", -(2**31)),
+    ("INTEGER", "2147483647", 2**31 - 1),
+    ("DECIMAL(18,0)", "-999999999999999999", "-999999999999999999"),
+    ("DECIMAL(18,18)", "0.999999999999999999", "0.999999999999999999"),
+    ("DECIMAL(18,18)", "-0.000000000000000001", "-0.000000000000000001"),
+    ("DECIMAL(9,2)", "0", "0.00"),
     ("SMALLINT", "-32768", -32768),
     ("VARCHAR(20)", "''", ""),
     ("VARCHAR(20)", "NULL", None),
     ("VARCHAR(20)", "' a '", " a "),
     ("VARCHAR(20)", "'日本ß😀'", "日本ß😀"),
+    ("VARCHAR(20)", "'e\u0301\u200f\ufeff'", "e\u0301\u200f\ufeff"),  # combining, right to left, zero width
+    ("VARCHAR(20)", "'a\nb\tc'", "a\nb\tc"),
     ("DOUBLE PRECISION", "1.7976931348623157E308", 1.7976931348623157e308),
     ("DOUBLE PRECISION", "0.1", 0.1),
+    ("DOUBLE PRECISION", "-1.7976931348623157E308", -1.7976931348623157e308),
+    ("DOUBLE PRECISION", "2.2250738585072014E-308", 2.2250738585072014e-308),
+    ("DOUBLE PRECISION", "0.30000000000000004E0", 0.30000000000000004),
     ("DATE", "DATE '0001-01-01'", REFUSED),
     ("DATE", "DATE '1582-10-15'", "1582-10-15"),
     ("DATE", "DATE '9999-12-31'", "9999-12-31"),
     ("TIMESTAMP(6)", "TIMESTAMP '2024-03-31 02:30:00.123456'", "2024-03-31T02:30:00.123456"),
     ("TIMESTAMP(6)", "TIMESTAMP '1500-02-28 23:59:59.999999'", REFUSED),
     ("BOOLEAN", "TRUE", True),
+    ("BOOLEAN", "NULL", None),
 )
 DERBY = tuple(
     (
@@ -46,6 +57,10 @@ FIREBIRD: tuple[tuple[str, str, Any], ...] = (
     ("BIGINT", "9223372036854775807", 2**63 - 1),
     ("BIGINT", "-9223372036854775807 - 1", -(2**63)),
     ("FLOAT", "0.1", 0.1),
+    ("FLOAT", "3.4028234E38", 3.4028235e38),
+    ("VARCHAR(10) CHARACTER SET OCTETS", "x''", ""),
+    ("BLOB SUB_TYPE TEXT", "''", ""),
+    ("DATE", "DATE '9999-12-31'", "9999-12-31"),
     ("NUMERIC(4,2)", "327.67", "327.67"),
     ("DECIMAL(9,3)", "-2147483.648", "-2147483.648"),
     ("NUMERIC(18,4)", "922337203685477.5807", "922337203685477.5807"),
@@ -69,9 +84,23 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
             "12345678901234567890123456789012345678901234567890.0123456789",
         ),
         ("REAL", "0.1", 0.1),
+        ("REAL", "3.4028235E38", 3.4028235e38),
+        ("DOUBLE PRECISION", "'NaN'", "NaN"),
+        ("DOUBLE PRECISION", "'-Infinity'", "-Infinity"),
+        ("DOUBLE PRECISION", "4.9E-324", 5e-324),
+        ("VARBINARY(10)", "X''", ""),
         ("VARBINARY(10)", "X'00ff'", "AP8="),
         ("BLOB", "X'00ff'", "AP8="),
         ("CLOB", f"'{LONG}'", LONG),
+        ("CLOB", "''", ""),
+        ("VARCHAR(20)", "U&'a\\0000b'", "a\x00b"),
+        ("DECIMAL(38,0)", f"-{'9' * 38}", f"-{'9' * 38}"),
+        ("DECIMAL(38,38)", f"0.{'9' * 38}", f"0.{'9' * 38}"),
+        ("DECFLOAT(34)", "1.5", "1.5"),
+        ("INTEGER ARRAY", "ARRAY[1, NULL]", "[1, null]"),
+        ("INTERVAL YEAR", "INTERVAL '3' YEAR", "INTERVAL '3' YEAR"),
+        ("TIMESTAMP(6)", "TIMESTAMP '9999-12-31 23:59:59.999999'", "9999-12-31T23:59:59.999999"),
+        ("TIMESTAMP(6)", "TIMESTAMP '1582-10-15 00:00:00.000001'", "1582-10-15T00:00:00.000001"),
         ("TIME(6)", "TIME '23:59:59.999999'", "23:59:59.999999"),
         ("TIMESTAMP(9)", "TIMESTAMP '2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
         (
@@ -87,8 +116,13 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         *COMMON,
         ("DECIMAL(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
         ("VARBINARY(10)", "X'00ff'", "AP8="),
+        ("VARBINARY(10)", "X''", ""),
         ("BLOB", "X'00ff'", "AP8="),
         ("CLOB", f"'{LONG}'", LONG),
+        ("DECIMAL(38,38)", f"0.{'9' * 38}", f"0.{'9' * 38}"),
+        ("DECIMAL(60,10)", f"{'9' * 50}.0123456789", f"{'9' * 50}.0123456789"),
+        ("TIMESTAMP(6)", "TIMESTAMP '9999-12-31 23:59:59.999999'", "9999-12-31T23:59:59.999999"),
+        ("CHAR(3)", "'a'", "a  "),
         ("TIME", "TIME '23:59:59'", "23:59:59"),
         ("TIMESTAMP(9)", "TIMESTAMP '2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
         (
@@ -100,6 +134,10 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
     ),
     "derby": (
         *((k, f"{t})" if "('" in t else t, v) for k, t, v in DERBY if "TIMESTAMP" not in k),
+        ("DECIMAL(31,31)", f"0.{'9' * 31}", f"0.{'9' * 31}"),
+        ("VARCHAR(10) FOR BIT DATA", "X''", ""),
+        ("CHAR(3)", "'a'", "a  "),
+        ("REAL", "-3.402E38", -3.402e38),
         ("DECIMAL(31,10)", "999999999999999999999.9999999999", "999999999999999999999.9999999999"),
         ("REAL", "0.1", 0.1),
         ("VARCHAR(10) FOR BIT DATA", "X'00ff'", "AP8="),
@@ -121,6 +159,14 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         ("REAL", "1.7976931348623157E308", 1.7976931348623157e308),
         ("REAL", "0.1", 0.1),
         ("REAL", "9e999", "Infinity"),
+        ("REAL", "-0.0", 0.0),
+        ("REAL", "4.9E-324", 5e-324),
+        ("REAL", "1", 1.0),  # a column of this affinity makes it a float
+        ("TEXT", "'a' || char(10) || 'e' || char(769)", "a\ne\u0301"),
+        ("BLOB", "X''", ""),
+        ("NUMERIC", "1e300", "1.0e+300"),
+        ("NUMERIC", "'text'", "text"),
+        ("DATETIME", "'2024-01-01 00:00:00.5+05:30'", "2024-01-01 00:00:00.5+05:30"),
         ("BLOB", "X'00ff'", "AP8="),
         ("BLOB", "'text'", REFUSED),
         ("NUMERIC", "0.1", "0.1"),
@@ -142,6 +188,18 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         ("UINTEGER", "4294967295", 4294967295),
         ("DECIMAL(38,10)", "9999999999999999999999999999.9999999999", "9999999999999999999999999999.9999999999"),
         ("FLOAT", "0.1", 0.1),
+        ("FLOAT", "'-inf'", "-Infinity"),
+        ("DECIMAL(38,38)", f"'0.{'9' * 38}'", f"0.{'9' * 38}"),
+        ("DECIMAL(4,2)", "-0.05", "-0.05"),
+        ("HUGEINT", "-170141183460469231731687303715884105728", "-170141183460469231731687303715884105728"),
+        ("UHUGEINT", "340282366920938463463374607431768211455", "340282366920938463463374607431768211455"),
+        ("TINYINT", "-128", -128),
+        ("UTINYINT", "255", 255),
+        ("BLOB", "''::BLOB", ""),
+        ("TIMESTAMP", "'294247-01-10 04:00:54.775806'", "294247-01-10 04:00:54.775806"),
+        ("TIMESTAMPTZ", "'2024-07-01 12:00:00+05:30'", "2024-07-01 06:30:00+00"),
+        ("VARCHAR", "'a' || chr(0) || 'b'", "a\x00b"),
+        ("DOUBLE", "5e-324", 5e-324),
         ("DOUBLE", "'nan'", "NaN"),
         ("DOUBLE", "'-inf'", "-Infinity"),
         ("BLOB", "'\\x00\\xff'::BLOB", "00FF"),
@@ -157,7 +215,7 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
 
 
 VALUES |= {
-    "firebird3": FIREBIRD,
+    "firebird3": tuple(one for one in FIREBIRD if "E-308" not in one[1]),  # its parser takes no such literal
     "firebird4": (
         *FIREBIRD,
         ("INT128", "170141183460469231731687303715884105727", "170141183460469231731687303715884105727"),
@@ -204,3 +262,46 @@ def test_values_come_back_or_are_refused(new_place: Callable[[str], JdbcPlace], 
             if event["after"][f"v{i}"] != expected:
                 wrong.append(f"{kind} {text[:40]}: {event['after'][f'v{i}']!r:.80} and not {expected!r:.80}")
     assert not wrong, "\n".join(wrong)
+
+
+# by database that adds up its digests: types whose values it does not digest
+UNDIGESTED: dict[str, tuple[str, ...]] = {
+    "h2": ("BLOB", "CLOB"),
+    "duckdb": (),
+    "firebird4": ("BLOB", "FLOAT", "DOUBLE"),
+}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", UNDIGESTED)
+def test_each_changed_value_changes_the_digest(
+    new_place: Callable[[str], JdbcPlace], tmp_path: Path, name: str
+) -> None:
+    """A row of all values that can be digested; each in turn becomes NULL, and the database's sums show it."""
+    place = new_place(name)
+    columns = [
+        (i, kind, text)
+        for i, (kind, text, expected) in enumerate(VALUES[name])
+        if expected not in (REFUSED, None) and not kind.startswith(UNDIGESTED[name])
+    ]
+    made = ", ".join(f"{place.quoted(f'v{i}')} {kind}" for i, kind, _ in columns)
+    place.execute(
+        f"CREATE TABLE {place.quoted('T')} ({place.quoted('id')} BIGINT NOT NULL PRIMARY KEY, {made})",
+        f"INSERT INTO {place.quoted('T')} VALUES (1, {', '.join(text for _, _, text in columns)})",
+    )
+    settings = History.settings_of(place, tmp_path, "T", "t")
+    settings["sources"]["shop"]["jdbc"] = {"checksums": "source"}
+    settings["tables"][0]["guards"] = {"max_delete_fraction": 1.0}
+    with History.opened(place, tmp_path / "t", settings) as project:
+        [prepared] = project.prepare()
+        assert prepared.error is None
+        project.run(once=True)
+        [outcome] = project.run(once=True).outcomes
+        assert outcome.report is not None
+        assert outcome.report.cost.rows_shipped == 0, project.stream("t").strategy
+        before = len(events(tmp_path / "t" / "out", "t"))
+        for i, _, _ in columns:
+            place.execute(f"UPDATE {place.quoted('T')} SET {place.quoted(f'v{i}')} = NULL")
+            project.run(once=True)
+        found = [event["changed"] for event in events(tmp_path / "t" / "out", "t")[before:]]
+    assert found == [[f"v{i}"] for i, _, _ in columns]

@@ -50,6 +50,7 @@ def shop(database: str, workspace: Path) -> str:
     return database
 
 
+@pytest.mark.campaign
 def test_postgresql_and_duckdb_differ_in_the_changed_rows_alone(duckdb: JdbcPlace, shop: str) -> None:
     other = f"{duckdb.url}#main.orders"
     with qbcd.diff(f"{shop}#public.orders", other) as found:
@@ -82,6 +83,7 @@ def test_postgresql_and_duckdb_differ_in_the_changed_rows_alone(duckdb: JdbcPlac
     }
 
 
+@pytest.mark.campaign
 def test_tables_of_two_sources_of_a_project(duckdb: JdbcPlace, shop: str, tmp_path: Path) -> None:
     path = tmp_path / "qbcd.yaml"
     sources = {"shop": {"url": shop}, "lake": source_lines(duckdb)}
@@ -113,6 +115,7 @@ def test_pairs_in_doubt_are_refused(duckdb: JdbcPlace, shop: str, postgresql: st
     assert "--exclude value" in caught.value.remedy
 
 
+@pytest.mark.campaign
 def test_a_text_that_has_no_common_form_is_refused(duckdb: JdbcPlace, shop: str) -> None:
     sql(shop, "CREATE TABLE years (id bigint PRIMARY KEY, stamp timestamp); INSERT INTO years VALUES (1, '2024-01-01')")
     duckdb.execute(

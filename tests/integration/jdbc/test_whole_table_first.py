@@ -43,7 +43,8 @@ def polled(project: Project, history: History, sums: list[str]) -> list[str]:
     return sums[before:]
 
 
-@pytest.mark.parametrize("name", ["duckdb", pytest.param("h2", marks=pytest.mark.campaign)])
+@pytest.mark.campaign
+@pytest.mark.parametrize("name", ["duckdb", "h2"])
 def test_one_checksum_first(jdbc_spark: SparkSession, tmp_path: Path, sums: list[str], name: str) -> None:
     strategy = {"type": "id_rcs", "rows_per_range": 10}
     guards = {"max_delete_fraction": 1.0, "allow_empty": True}

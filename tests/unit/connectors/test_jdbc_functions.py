@@ -22,6 +22,7 @@ DOCUMENTED = {
     "sqlite": "abs printf typeof",
     "duckdb": "CHAR_LENGTH COALESCE MOD SUM hex md5_number_upper",
     "firebird": "",
+    "firebird4": "CHAR_LENGTH COALESCE CRYPT_HASH HEX_ENCODE LEFT MOD SUM",
     "oracle": "DECODE LENGTH MOD RAWTOHEX ROWIDTOCHAR STANDARD_HASH SUBSTR SUM TO_CHAR TO_NUMBER",
     "sqlserver": "CONCAT CONVERT DATALENGTH HASHBYTES SUBSTRING SUM",
     "db2": "VARCHAR",
@@ -34,10 +35,11 @@ DOCUMENTED = {
     "clickhouse": "coalesce concat length reinterpretAsInt64 sipHash64 sum toInt128 toString",
     "trino": "COALESCE MOD SUM from_big_endian_64 length to_hex to_utf8 xxhash64",
 }
-# by profile: the vendor's page of its hash function; those of H2 and DuckDB are executed, the others were read
+# by profile: the vendor's page of its hash function; H2, DuckDB and Firebird execute theirs
 HASH_PAGES = {
     "h2": "https://h2database.com/html/functions.html#hash",
     "duckdb": "https://duckdb.org/docs/stable/sql/functions/text",
+    "firebird4": "https://firebirdsql.org/file/documentation/html/en/refdocs/fblangref40/firebird-40-language-reference.html",
     "oracle": "https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/STANDARD_HASH.html",
     "sqlserver": "https://learn.microsoft.com/sql/t-sql/functions/hashbytes-transact-sql",
     "snowflake": "https://docs.snowflake.com/sql-reference/functions/md5_number_lower64",

@@ -6,7 +6,11 @@ import itertools
 
 import pytest
 
+from qbcd.catalog.jdbc_sources import jdbc_source
+from qbcd.config import config_from_dict
+from qbcd.config.databases import BY_DRIVER
 from qbcd.config.jdbc_source import JdbcDriverConfig, JdbcSourceConfig
+from qbcd.config.masking import Masking
 from qbcd.connectors.jdbc.profiles import PROFILES
 from qbcd.connectors.jdbc.urls import checked_properties, checked_url
 from qbcd.errors import ConfigError
@@ -18,6 +22,7 @@ GOOD = {
     "sqlite": ("jdbc:sqlite:/data/shop.db", "jdbc:sqlite:shop.db?busy_timeout=5000"),
     "duckdb": ("jdbc:duckdb:/data/shop.db", "jdbc:duckdb:/data/shop.db;threads=2"),
     "firebird": ("jdbc:firebirdsql://db:3050/data/shop.fdb",),
+    "firebird4": ("jdbc:firebirdsql://db:3050/data/shop.fdb",),
     "oracle": ("jdbc:oracle:thin:@//db:1521/shop", "jdbc:oracle:thin:@tcps://db:2484/shop.example.com"),
     "sqlserver": ("jdbc:sqlserver://db:1433;databaseName=shop;encrypt=true",),
     "db2": ("jdbc:db2://db:50000/SHOP:sslConnection=true;",),
@@ -100,7 +105,7 @@ def test_two_hundred_hostile_urls_are_refused_and_not_repeated() -> None:
     assert len(hostile) >= 200
     for name, url in hostile:
         with pytest.raises(ConfigError) as caught:
-            checked_url(PROFILES[name], url)
+            jdbc_source("shop", JdbcSourceConfig.model_validate({"url": url, "dialect": name}), Masking(()), "")
         assert "evil" not in str(caught.value)
 
 
@@ -120,3 +125,34 @@ def test_databases_with_a_connector_are_refused_with_their_own_url(url: str) -> 
 def test_maven_coordinates_need_a_checksum() -> None:
     with pytest.raises(ValueError, match="sha256"):
         JdbcDriverConfig.model_validate({"maven": "a:b:1"})
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("driver", "the dialect knows the driver's class; write jdbc: {driver_jar: driver.jar}"),
+        ("driver_jar", "write it under `jdbc`: jdbc: {driver_jar: ..}"),
+        ("fetchsize", "write it under `jdbc`"),
+    ],
+)
+def test_a_key_of_the_driver_at_the_source_has_a_hint(key: str, said: str) -> None:
+    sources = {"shop": {"url": "jdbc:h2:/data/shop", key: "x"}}
+    entry = {"source": "shop", "table": "PUBLIC.T", "strategy": "id_rcs"}
+    with pytest.raises(ConfigError) as caught:
+        config_from_dict({"version": 1, "sources": sources, "tables": [entry]})
+    assert said in caught.value.remedy
+
+
+def test_each_profile_is_named_where_a_url_of_a_connector_is_expected() -> None:
+    known = {f"jdbc:{other or name}:" for name, other in BY_DRIVER.items()}
+    assert known == {":".join(one.url.prefix.split(":")[:2]) + ":" for one in PROFILES.values()}
+    entry = {"source": "shop", "table": "main.t", "strategy": "id_rcs"}
+    with pytest.raises(ConfigError, match=r"or write jdbc:firebirdsql:\.\.,"):
+        config_from_dict({"version": 1, "sources": {"shop": {"url": "firebird://h/d"}}, "tables": [entry]})
+
+
+def test_spark_is_needed_whatever_engine_is_requested() -> None:
+    sources = {"shop": {"url": "jdbc:duckdb:/data/shop.db"}}
+    entry = {"source": "shop", "table": "main.t", "strategy": "id_rcs"}
+    data = {"version": 1, "sources": sources, "tables": [entry], "defaults": {"engine": "local"}}
+    assert config_from_dict(data).engines == {"spark"}

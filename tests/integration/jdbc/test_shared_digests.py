@@ -1,0 +1,136 @@
+"""PostgreSQL and DuckDB compute one digest of equal rows, so that `qbcd diff` reads only ranges that differ."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+import qbcd
+from qbcd.connectors.jdbc.digests import shared_digest
+from qbcd.connectors.jdbc.profiles import PROFILES
+from qbcd.model import Column, Travel
+from tests.support import sql
+from tests.support.jdbc_places import JdbcPlace, file_place
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# (type of PostgreSQL, type of DuckDB, literals of both)
+VALUES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("smallint", "smallint", ("-32768", "0", "32767")),
+    ("integer", "integer", ("-2147483648", "2147483647")),
+    ("bigint", "bigint", ("-9223372036854775808", "9223372036854775807")),
+    ("bigint", "uinteger", ("4294967295",)),
+    ("numeric(20)", "ubigint", ("18446744073709551615",)),
+    ("boolean", "boolean", ("TRUE", "FALSE")),
+    (
+        "text",
+        "varchar",
+        ("''", "' a '", "'-'", "'1:a'", "'日本ß😀'", "'e\u0301'", "'line\nbreak'", "repeat('x', 100000)"),
+    ),
+    ("varchar(40)", "varchar", ("'a'",)),
+    ("numeric(38, 10)", "decimal(38, 10)", ("9999999999999999999999999999.9999999999", "-0.5", "0", "-0.0000000001")),
+    ("numeric(12, 2)", "decimal(12, 2)", ("1.5", "-1", "0.05")),
+    ("numeric(9)", "decimal(9, 0)", ("-999999999", "5")),
+    ("date", "date", ("'0001-01-01'", "'1582-10-04'", "'9999-12-31'", "'infinity'")),
+    (
+        "timestamp",
+        "timestamp",
+        (
+            "'0001-01-01 00:00:00'",
+            "'1582-10-04 23:59:59.999999'",
+            "'1969-12-31 23:59:59.000001'",
+            "'2024-03-31 02:30:00.123456'",
+            "'9999-12-31 23:59:59.999999'",
+            "'infinity'",
+            "'-infinity'",
+        ),
+    ),
+    ("uuid", "uuid", ("'8F14E45F-CEEA-467F-A8F5-3D1B1B1B1B1B'",)),
+    ("bytea", "blob", ("''", "'\\x00\\xff'")),
+)
+BYTES = {"'\\x00\\xff'": "'\\x00ff'"}  # of DuckDB and of PostgreSQL
+
+
+@pytest.fixture
+def place(jdbc_spark: SparkSession, tmp_path: Path) -> JdbcPlace:
+    return file_place(jdbc_spark, "duckdb", tmp_path)
+
+
+def filled(place: JdbcPlace, shop: str, rows: int) -> None:
+    """Create a table with a column for each type in both databases: a row for each value, and rows of NULL."""
+    tables = []
+    for side, key in ((0, "bigint"), (1, "bigint")):
+        named = ", ".join(f"v{i} {one[side]}" for i, one in enumerate(VALUES))
+        inserts = [f"CREATE TABLE corpus (id {key} PRIMARY KEY, {named})"]
+        number = 0
+        for i, (*types, literals) in enumerate(VALUES):
+            for literal in literals:
+                written = literal if side else BYTES.get(literal, literal)
+                inserts.append(f"INSERT INTO corpus (id, v{i}) VALUES ({number}, CAST({written} AS {types[side]}))")
+                number += 1
+        more = f"generate_series({number}, {rows})" if side == 0 else f"range({number}, {rows} + 1)"
+        inserts.append(f"INSERT INTO corpus (id, v2) SELECT i, i FROM {more} AS t(i)")
+        tables.append(inserts)
+    sql(shop, "; ".join(tables[0]))
+    place.execute(*tables[1])
+
+
+def test_equal_values_have_one_digest(place: JdbcPlace, database: str, workspace: Path) -> None:
+    filled(place, database, 2_500)
+    other = f"{place.url}#main.corpus"
+    with qbcd.diff(f"{database}#public.corpus", other) as found:
+        assert found.ranges is not None, found.complete_because
+        assert (found.method, found.ranges.dirty, found.counts) == ("checksums", 0, {})
+        assert found.ranges.compared > 1
+        assert found.rows == (2_501, 2_501)
+        assert [one.rows for one in found.amounts] == [0, 0]
+    changes = [
+        f"UPDATE corpus SET v{i} = NULL WHERE v{i} IS NOT NULL AND id < 1000" for i in range(len(VALUES)) if i != 2
+    ]
+    sql(database, "; ".join([*changes, "DELETE FROM corpus WHERE id = 2000", "INSERT INTO corpus (id) VALUES (-7)"]))
+    with qbcd.diff(other, f"{database}#public.corpus") as found:
+        assert found.method == "checksums"
+        assert found.counts == {"c": 1, "d": 1, "u": sum(len(one[2]) for one in VALUES) - 2}
+        assert 0 < found.amounts[1].rows < 1_000
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(
+    ("postgresql", "duckdb_type", "why"),
+    [
+        ("double precision", "double", "of which the databases compute no common digest"),
+        ("text", "char(3)", ""),
+        ("numeric(9, 1)", "decimal(9, 2)", "with different digests of equal values"),
+    ],
+)
+def test_other_types_travel(
+    place: JdbcPlace, database: str, workspace: Path, postgresql: str, duckdb_type: str, why: str
+) -> None:
+    sql(database, f"CREATE TABLE pairs (id bigint PRIMARY KEY, v {postgresql}); INSERT INTO pairs VALUES (1, '1')")
+    place.execute(f"CREATE TABLE pairs (id bigint PRIMARY KEY, v {duckdb_type})", "INSERT INTO pairs VALUES (1, '1')")
+    with qbcd.diff(f"{database}#public.pairs", f"{place.url}#main.pairs") as found:
+        assert found.counts == {}
+        assert why in found.complete_because
+        assert (found.ranges is None) == bool(why)
+
+
+def test_the_digest_is_the_one_that_its_module_describes() -> None:
+    columns = [
+        Column("a", "BIGINT", "BIGINT", True, "", "typed", Travel("int64")),
+        Column("b", "VARCHAR", "VARCHAR", True, "", "typed", Travel("text")),
+    ]
+    rows = [(1, "x"), (-5, ""), (None, None), (12, "日本😀")]
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE t (a BIGINT, b VARCHAR)")
+        connection.executemany("INSERT INTO t VALUES (?, ?)", rows)
+        found = connection.execute(f"SELECT {shared_digest(PROFILES['duckdb'], columns)} FROM t").fetchall()
+    for row, (digest,) in zip(rows, found, strict=True):
+        number, text = row
+        content = ":" if number is None else f"{number},"
+        content += ":" if text is None else f"{len(text.encode())}:{text}"
+        assert digest == int.from_bytes(hashlib.md5(content.encode()).digest()[:8], "big") - (1 << 63)
