@@ -30,7 +30,10 @@ HALF_WAY = [("before_commit", "mds"), ("after_commit", "id_rcs")]  # a baseline,
 # `test_kill_in_source` has those.
 NOT_OF_THESE = ("after_horizon", "before_seal", "after_seal", "before_purge", "after_purge")
 OF_ROLLING = ("before_roll", "mid_roll", "after_roll", "mid_expire")  # `test_rolled_files`
-OF_ENRICHMENT = ("before_enrichment", "enrichment_written", "after_enrichment", "mid_lookup")  # in `integration`
+OF_ENRICHMENT = (  # in `integration`
+    *("before_enrichment", "enrichment_written", "after_enrichment", "mid_lookup"),
+    *("before_release", "after_release", "before_settlement"),
+)
 ELSEWHERE_REACHED = (*NOT_OF_THESE, *OF_ROLLING, *OF_ENRICHMENT)
 POINTS = [point for point in hooks.POINTS if point not in ELSEWHERE_REACHED]
 SINKS = ("jsonl", "parquet")

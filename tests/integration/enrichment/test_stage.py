@@ -106,6 +106,9 @@ def test_every_reader_has_the_same_values(strategy: str, place: Place, workspace
         [(header, shown)] = latest_events(stream, 10)
         with open_batch(stream, header) as batch:
             typed = batch.arrow().read_all()
+        fresh = stream_of(project).enrichment
+        assert fresh is not None
+        assert fresh.view(header).path is not None, "also in a process that has read no result yet"
     everything = lines(workspace / "out/all")
     assert [list(event)[-2:] for event in everything] == [["tags", "names"]] * 4
     assert [json.loads(line) for line in shown] == everything

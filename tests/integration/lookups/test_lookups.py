@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from qbcd.check import check_stream
 from qbcd.common import hooks
 from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.lookups import search
+from qbcd.lookups.shared import WaitingSearch
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up, partners
 from tests.support import wait_until
@@ -235,13 +237,13 @@ def test_a_search_reads_no_more_than_it_needs(
     """`auto` measures nothing ahead; keys that fit into the memory are sent by one read."""
     filled(place)
     place.sql("CREATE UNIQUE INDEX customer_no ON customer (no); ANALYZE customer")
-    run, reports = search.Search.run, list[search.SearchReport]()
+    run, reports = search.Search.run_with, list[search.SearchReport]()
 
-    def noted(self: search.Search) -> search.SearchReport:
-        reports.append(run(self))
+    def noted(self: search.Search, others: Sequence[WaitingSearch]) -> search.SearchReport:
+        reports.append(run(self, others))
         return reports[-1]
 
-    monkeypatch.setattr(search.Search, "run", noted)
+    monkeypatch.setattr(search.Search, "run_with", noted)
     lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "method": method, "memory": 1 << 20}
     with opened(looked_up(place, lookup), workspace) as project:
         project.prepare()

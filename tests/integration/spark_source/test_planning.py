@@ -262,12 +262,10 @@ def test_change_rows_have_the_fields_of_their_events(enriched: Reads) -> None:
     [one] = reads.rows(columns="_lookup, id", startingVersion="2")[-1:]
     assert list(one) == ["id", "_lookup", "_change_type", "_commit_version", "_commit_timestamp"]
     assert "_lookup" not in reads.rows(columns="id")[0]
-    with opened(reads.data, reads.folder) as project:
-        [file] = reads.folder.rglob("enriched/*/*/*.parquet")
-        file.write_bytes(b"")
-        with pytest.raises(StateConflict, match="was changed"):
-            reads.rows()
-        assert reads.rows(columns="id"), project
+    [file] = reads.folder.rglob("enriched/*/*/*.parquet")
+    file.write_bytes(b"")
+    with pytest.raises(StateConflict, match="was changed"):
+        reads.rows()
 
 
 def test_a_batch_that_waits_for_its_fields_is_not_there_yet(enriched: Reads) -> None:
