@@ -12,7 +12,7 @@ from qbcd.catalog.jdbc import JdbcSource
 from qbcd.catalog.resolve import Frozen, resolve
 from qbcd.catalog.source import Session
 from qbcd.common.wording import counted
-from qbcd.errors import DeliveryError, QbcdError, Refused, SchemaChanged
+from qbcd.errors import DeliveryError, QbcdError, Refused, SchemaChanged, SourceChanged
 from qbcd.model import PlannedBatch, StreamPlan, Table
 from qbcd.sql import check_operators, check_restriction, probe_plan
 from qbcd.state import StreamRow
@@ -47,6 +47,7 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         changed = not stream.config.query and columns_changed(stream.settings.requested, row.checkpoint)
         schema, name = shape["table"]
         frozen = Frozen(tuple(key), tuple(names[len(key) :]), (schema, name), changed, shape)
+        _refuse_other_home(stream, frozen)
     config, source = stream.config, stream.source
     check_restriction(config.where, source.connector.dialect, place=config.place("where"))
     source.jdbc(stream.name)  # checks the options of JDBC readers, which are used only when rows travel
@@ -73,6 +74,22 @@ def plan_of(stream: Stream, row: StreamRow | None) -> tuple[StreamPlan, list[str
         if change:
             refuse_change(stream, session, plan, change)
     return plan, warnings
+
+
+def _refuse_other_home(stream: Stream, frozen: Frozen) -> None:
+    """Refuse a table without a schema if the URL now names another database than the table's.
+
+    Raises:
+        SourceChanged: Polls would go on with the table of before.
+    """
+    home, (schema, name) = stream.source.home, frozen.table
+    if home and home.casefold() != schema.casefold() and not stream.config.query and not stream.config.table_schema:
+        raise SourceChanged(
+            f"the stream was prepared for {schema}.{name}, and the URL of source {stream.config.source} now names the "
+            f"database {home}",
+            stream=stream.name,
+            remedy=f"name {schema} in the URL; or qbcd reset {stream.name}, then prepare it: consumers must reload",
+        )
 
 
 def _by_expected_table(stream: Stream, row: StreamRow, frozen: Frozen) -> tuple[StreamPlan, list[str]] | None:

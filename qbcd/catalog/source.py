@@ -213,6 +213,11 @@ class Source:
             place = f"{place}:{self._url.port}"
         return f"{self.name} ({place})" if place else self.name
 
+    @property
+    def home(self) -> str:
+        """The schema of tables without one, where the URL alone decides; otherwise empty."""
+        return self.connector.sessions.home(self._url)
+
     def may_share_server(self, other: Source) -> bool:
         """Return True if the source may be on the same server, and its streams are in another place."""
         alike = self.connector.name == other.connector.name

@@ -61,6 +61,10 @@ class Sessions(Collaborator, ABC):
         """
         return ()
 
+    def home(self, url: URL) -> str:
+        """Return the schema of tables without one, where the URL alone decides; otherwise empty."""
+        return ""
+
     @abstractmethod
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0

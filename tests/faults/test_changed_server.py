@@ -13,7 +13,7 @@ import pytest
 from qbcd.common import hooks
 from qbcd.errors import Refused, SourceChanged
 from tests.support.oracle import batches
-from tests.support.places import over
+from tests.support.places import FIRST, over
 from tests.support.project import config, opened, poll
 from tests.support.stamped_scene import StampedScene
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tests.support.places import Place
 
 
-@over("strategy", ["ts", *(pytest.param(s, marks=pytest.mark.campaign) for s in ("id", "tdi"))], elsewhere=[])
+@pytest.mark.parametrize("strategy", ["ts", *(pytest.param(s, marks=pytest.mark.campaign) for s in ("id", "tdi"))])
 def test_all_values_are_compared(strategy: str, place: Place, workspace: Path, spark: SparkSession) -> None:
     with StampedScene(place.url, workspace, strategy, spark, table="t") as scene:
         scene.begin()
@@ -43,6 +43,27 @@ def test_all_values_are_compared(strategy: str, place: Place, workspace: Path, s
             moved.poll()
             moved.check()
             assert moved.project.stream("s").verify() == []
+    finally:
+        other.drop()
+
+
+@over(without={FIRST: None})
+def test_another_database_of_the_same_server_is_refused(place: Place, workspace: Path) -> None:
+    """A table without a schema is that of the URL's database; the one of before must not be read in its place."""
+    place.sql("CREATE TABLE t (id integer PRIMARY KEY, v varchar(9)); INSERT INTO t VALUES (1, 'a')")
+    data = config(place.url, {"name": "s", "table": "t", "strategy": "id_rcs"})
+    with opened(data, workspace) as project:
+        project.stream("s").prepare()
+    other = place.copy_to(f"{place.name}_b")
+    try:
+        data["sources"]["shop"]["url"] = other.url
+        with opened(data, workspace) as project:
+            for accept in (False, True):
+                with pytest.raises(SourceChanged, match=rf"prepared for {place.name}\.t, and .* {other.name} "):
+                    poll(project, "s", accept_source=accept)
+        data["sources"]["shop"]["url"] = place.url
+        with opened(data, workspace) as project:
+            assert poll(project, "s")[0].error is None
     finally:
         other.drop()
 

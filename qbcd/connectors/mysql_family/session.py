@@ -241,6 +241,10 @@ class FamilySessions(Sessions, SupportsSessionPool):
         return (f"SET {', '.join(pinned(self.facts.spelling))}",)
 
     @override
+    def home(self, url: URL) -> str:
+        return url.database or ""
+
+    @override
     def jdbc_url(
         self, url: URL, properties: Mapping[str, str] | None = None, *, stream: str = "", statement_timeout: int = 0
     ) -> str:
