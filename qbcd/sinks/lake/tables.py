@@ -45,6 +45,14 @@ class LakeChange:
     replace: bool = False
 
     @property
+    def others(self) -> list[str]:
+        """Columns of the table that the stream does not have.
+
+        Those of other programs, and those dropped in the source.
+        """
+        return [name for name in self.schema.names if name not in self.columns.names]
+
+    @property
     def facts(self) -> dict[str, str]:
         """Facts of the batch, for the readers of the table's history."""
         record = self.record
@@ -120,8 +128,12 @@ class LakeFormat(ABC):
         """Create an empty table that is the owner's."""
 
     @abstractmethod
-    def check(self) -> None:
-        """Prove that the place can be reached."""
+    def check(self, sink: str) -> None:
+        """Prove that tables can be written at the place.
+
+        Args:
+            sink: Name of the sink, for messages.
+        """
 
     def unfit_name(self, name: str) -> str:
         """Return why a column cannot have a name, after "its name"; usually empty."""

@@ -6,7 +6,7 @@ DuckDB compares the batch with the current versions of its keys, in little memor
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -70,9 +70,7 @@ class Versions:
         return f"({' OR '.join(found) or 'false'})"
 
     def _pieces(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for piece in pieces_of(self._database, sql, PIECE, [self._moment]):
-            arrays = [one.cast(field.type) for one, field in zip(piece.columns, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return _cast(pieces_of(self._database, sql, PIECE, [self._moment]), schema)
 
 
 @contextmanager
@@ -92,10 +90,26 @@ def without_keys(
         sql = f"SELECT * FROM incoming AS c WHERE {stay}NOT EXISTS (FROM s WHERE {_same(key)})"
         relation: Any = database.connection.sql(sql)  # cursors do not see what is registered
         read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-        yield (
-            pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(p.columns, schema, strict=True)], schema=schema)
-            for p in read(PIECE)
-        )
+        yield _cast(read(PIECE), schema)
+
+
+@contextmanager
+def with_columns_of_others(
+    change: LakeChange, rows: pa.RecordBatchReader, known: pa.RecordBatchReader
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The rows with all columns of the table, for the block.
+
+    Args:
+        rows: Rows of a mirror, with the columns of the stream.
+        known: Key and columns of others of the rows that the table has.
+    """
+    key, schema = change.layout.key, change.schema
+    with _database() as database:
+        _store(database, "s", rows)
+        _store(database, "c", known, f" WHERE EXISTS (FROM s WHERE {_same(key)})")
+        values = {name: f"{'c' if name in change.others else 's'}.{quoted(name)}" for name in schema.names}
+        sql = f"SELECT {_listed(values)} FROM s LEFT JOIN c ON {_same(key)}"
+        yield _cast(pieces_of(database, sql, PIECE), schema)
 
 
 @contextmanager
@@ -127,6 +141,12 @@ def _store(database: LocalDatabase, name: str, rows: pa.RecordBatchReader, where
     database.connection.register("incoming", rows)
     database.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming AS c{where}")
     database.connection.unregister("incoming")
+
+
+def _cast(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for piece in rows:
+        arrays = [one.cast(field.type) for one, field in zip(piece.columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _same(key: Sequence[str]) -> str:

@@ -95,6 +95,22 @@ def test_wrong_settings_of_stores_have_a_place_and_a_remedy(tmp_path: Path, sink
     assert "canary" not in str(caught.value).lower()
 
 
+@pytest.mark.parametrize(
+    ("catalog", "uri", "warehouse"),
+    [
+        ("{uri: 'sqlite:///cat/c.db', warehouse: lake}", "sqlite:///{0}/cat/c.db", "file://{0}/lake"),
+        ("{uri: 'sqlite:////srv/c.db', warehouse: 'file:///srv/a b'}", "sqlite:////srv/c.db", "file:///srv/a b"),
+        ("{uri: 'sqlite:///c.db?timeout=9', warehouse: 's3a://b/x'}", "sqlite:///{0}/c.db?timeout=9", "s3a://b/x"),
+        ("{uri: 'postgresql://me@h/d', warehouse: ./lake}", "postgresql://me@h/d", "file://{0}/lake"),
+        ("{uri: 'https://h', warehouse: lake}", "https://h", "lake"),
+    ],
+)
+def test_places_of_an_iceberg_catalog(tmp_path: Path, catalog: str, uri: str, warehouse: str) -> None:
+    """Relative ones start from the file's folder; the warehouse of a REST catalog is a name."""
+    found = loaded(tmp_path, f"{{type: iceberg, catalog: {catalog}}}").sinks["lake"].options["catalog"]
+    assert found == {"uri": uri.format(tmp_path), "warehouse": warehouse.format(tmp_path)}
+
+
 def test_secrets_of_code_are_accepted() -> None:
     from pydantic import SecretStr
 
