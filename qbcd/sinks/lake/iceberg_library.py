@@ -11,7 +11,7 @@ from typing_extensions import override
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.expressions import BooleanExpression
-    from pyiceberg.table import Table, Transaction
+    from pyiceberg.table import DataScan, Table, Transaction
 
 KEYS_OF_A_PIECE = 5_000  # of one column; an expression of a million keys takes minutes
 PAIRS_OF_A_PIECE = 500  # of keys with several columns, which are nested expressions
@@ -20,6 +20,20 @@ PAIRS_OF_A_PIECE = 500  # of keys with several columns, which are nested express
 def keys_of_a_piece(key: Sequence[str]) -> int:
     """Return the number of keys that one condition may have."""
     return KEYS_OF_A_PIECE if len(key) == 1 else PAIRS_OF_A_PIECE
+
+
+def rows_of(scan: DataScan) -> pa.RecordBatchReader:
+    """Return the rows of a scan, one file after the other.
+
+    The library's own reader has all files in memory at once.
+    """
+    import pyarrow as pa
+    from pyiceberg.io.pyarrow import ArrowScan, schema_to_pyarrow
+
+    schema = schema_to_pyarrow(scan.projection())
+    one = ArrowScan(scan.table_metadata, scan.io, scan.projection(), scan.row_filter, scan.case_sensitive)
+    found = (rows for task in scan.plan_files() for rows in one.to_record_batches([task]))
+    return pa.RecordBatchReader.from_batches(schema, found).cast(schema)
 
 
 def conditions(rows: Iterator[pa.RecordBatch], key: Sequence[str]) -> Iterator[BooleanExpression]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
-from qbcd.sinks.lake.iceberg_library import conditions, keys_of_a_piece, plain, transaction_of
+from qbcd.sinks.lake.iceberg_library import conditions, keys_of_a_piece, plain, rows_of, transaction_of
 from qbcd.sinks.lake.tables import LakeChange, LakeTable, LostRace, owner_text
 from qbcd.sinks.table.record import TableOwner, TableRecord
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OWNER = "qbcd.owner"
 RETRIES = {"commit.retry.num-retries": "0"}
+FILE = 128 << 20  # bytes of its rows in memory
 LARGE = 20  # a batch with more than a twentieth of the rows is large
 
 
@@ -73,21 +74,22 @@ class IcebergTableOfSink(LakeTable):
 
     @override
     def merge(self, change: LakeChange) -> None:
-        from qbcd.sinks.lake.rows import without_removed
-        from qbcd.sinks.lake.versions import with_columns_of_others
+        from qbcd.sinks.lake.rows import padded, without_removed
+        from qbcd.sinks.lake.versions import with_columns_of_others, without_keys
 
         schema = change.staged.remove(0)
         with self._transaction(change) as transaction, ExitStack() as work:
             rows = without_removed(change.rows())
             if self.has_rows() and change.others:
-                known = self._table.scan(selected_fields=(*change.layout.key, *change.others)).to_arrow_batch_reader()
+                known = rows_of(self._table.scan(selected_fields=(*change.layout.key, *change.others)))
                 rows = work.enter_context(with_columns_of_others(change, pa_reader(schema, rows), known))
                 schema = change.schema
             if self.has_rows() and change.replace:
                 self._remove_all(transaction, change)
             elif self.has_rows() and self._is_large(change):
                 removed = pa_reader(change.staged, change.rows())
-                rows, schema = self._remaining(work, change, removed, rows), change.schema
+                kept = work.enter_context(without_keys(rows_of(self._table.scan()), removed, change.layout.key))
+                rows, schema = padded(itertools.chain(kept, rows), change.schema), change.schema
                 self._remove_all(transaction, change)
             elif self.has_rows():
                 self._remove(transaction, change, change.rows())
@@ -101,22 +103,16 @@ class IcebergTableOfSink(LakeTable):
         from qbcd.sinks.lake.versions import new_versions
 
         every: Any = of
-        ended = change.options.history.valid_to
-        is_current = every.IsNull(ended)
-        current = self._table.scan(is_current).to_arrow_batch_reader()
-        with (
-            new_versions(change, current, self.schema) as found,
-            self._transaction(change) as transaction,
-            ExitStack() as work,
-        ):
-            rows = padded(itertools.chain(found.closed(), found.opened()), change.schema)
+        is_current = every.IsNull(change.options.history.valid_to)
+        current = rows_of(self._table.scan(is_current))
+        with new_versions(change, current, self.schema) as found, self._transaction(change) as transaction:
+            rows = itertools.chain(found.closed(), found.opened())
             if self.has_rows() and (change.replace or self._is_large(change)):
-                closed = pa_reader(self.schema, found.closed())
-                rows = self._remaining(work, change, closed, rows, ended)
+                rows = itertools.chain(found.unchanged(rows_of(self._table.scan())), rows)
                 self._remove_all(transaction, change)
             elif self.has_rows():
                 self._remove(transaction, change, found.closed(), is_current)
-            self._add(transaction, change, rows, change.schema)
+            self._add(transaction, change, padded(rows, change.schema), change.schema)
 
     def _is_large(self, change: LakeChange) -> bool:
         """Return True if the table is better written again than searched for keys.
@@ -127,22 +123,6 @@ class IcebergTableOfSink(LakeTable):
         snapshot = self._table.current_snapshot()
         total = int((snapshot and snapshot.summary and snapshot.summary["total-records"]) or 0)
         return bool(change.layout.key) and change.size > 2 * size and change.size * LARGE >= total
-
-    def _remaining(
-        self,
-        work: ExitStack,
-        change: LakeChange,
-        removed: pa.RecordBatchReader,
-        new: Iterator[pa.RecordBatch],
-        only: str = "",
-    ) -> Iterator[pa.RecordBatch]:
-        """Return the rows without those of some keys, then new ones, as after the commit."""
-        from qbcd.sinks.lake.rows import padded
-        from qbcd.sinks.lake.versions import without_keys
-
-        found = self._table.scan().to_arrow_batch_reader()
-        kept = work.enter_context(without_keys(found, removed, change.layout.key, only))
-        return padded(itertools.chain(kept, new), change.schema)
 
     def _remove_all(self, transaction: Transaction, change: LakeChange) -> None:
         from pyiceberg.expressions import AlwaysTrue
@@ -197,15 +177,16 @@ class IcebergTableOfSink(LakeTable):
     def _add(
         self, transaction: Transaction, change: LakeChange, rows: Iterator[pa.RecordBatch], schema: pa.Schema
     ) -> None:
-        """Append rows. Without any there is a snapshot too, by which the catalog finds a lost race."""
+        """Append rows, a snapshot for each file, since the library would have all of a stream in memory.
+
+        Without any rows there is a snapshot too, by which the catalog finds a lost race.
+        """
         import pyarrow as pa
 
         from qbcd.sinks.stored.parquet_files import row_groups
 
-        reader = pa.RecordBatchReader.from_batches(schema, rows)
-        pieces = row_groups(reader) if self.partitions else [reader]  # the library does not part a stream
         added = False
-        for piece in pieces:
+        for piece in row_groups(pa.RecordBatchReader.from_batches(schema, rows), FILE):
             transaction.append(piece, snapshot_properties=change.facts)
             added = True
         if not added:
