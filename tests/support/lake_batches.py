@@ -115,6 +115,12 @@ class Lake:
                 self.folder / name, pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema), mode="append"
             )
 
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        """Add a column, as another program does."""
+        from deltalake import Schema
+
+        self._table(name).alter.add_columns(Schema.from_arrow(pa.schema([column])).fields)
+
     def note(self, name: str, number: int) -> dict[tuple[Any, ...], int]:
         """Set a column `mine` of all rows, as another program does; return its values by key."""
         rows = self.rows(name)
@@ -193,6 +199,11 @@ class IcebergLake(Lake):
                 spec.add_identity(column)
         if rows:
             made.append(pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema))
+
+    @override
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        with self._table(name).update_schema() as update:
+            update.union_by_name(pa.schema([column]))
 
     @override
     def _overwrite(self, name: str, rows: list[Any]) -> None:

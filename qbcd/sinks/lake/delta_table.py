@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from deltalake.table import TableMerger
 
 OWNER = "qbcd.owner"
+REWRITTEN = 100_000  # least events of a batch for which a history may be written again
 _EXPIRES = "delta.setTransactionRetentionDuration"
 
 
@@ -80,14 +81,15 @@ class DeltaTableOfSink(LakeTable):
 
     @override
     def end_and_begin(self, change: LakeChange) -> None:
-        from deltalake import QueryBuilder
-
+        from qbcd.sinks.lake.rows import padded
         from qbcd.sinks.lake.versions import CLOSED, new_versions
 
         names, schema = change.options.history, change.columns
-        ends = f"SELECT * FROM t WHERE {quoted(names.valid_to)} IS NULL"
-        current = QueryBuilder().register("t", self._table).execute(ends)
-        with new_versions(change, _read(current), self.schema) as found:
+        with new_versions(change, self._rows(f" WHERE {quoted(names.valid_to)} IS NULL"), self.schema) as found:
+            if self._is_large(change):
+                again = itertools.chain(found.unchanged(self._rows()), found.closed(), found.opened())
+                self._write(change, _stream(change.schema, padded(again, change.schema)), "overwrite")
+                return
             needed = (*change.layout.key, names.valid_to, names.is_deleted)
             closed = _marked(found.closed(needed), CLOSED, schema)
             rows = _stream(_with_op(schema), itertools.chain(closed, _marked(found.opened(), "c", schema)))
@@ -98,6 +100,21 @@ class DeltaTableOfSink(LakeTable):
             )
             values = {_quoted(name): f"s.{_quoted(name)}" for name in schema.names}
             self._commit(change, merge.when_not_matched_insert(values, f"s.{_quoted(STAGE_OP)} <> '{CLOSED}'"))
+
+    def _is_large(self, change: LakeChange) -> bool:
+        """Return True if the table is better written again: a merge has all its rows in memory.
+
+        Not a table with a change data feed, whose readers would find all rows in it.
+        """
+        feed = self._table.metadata().configuration.get("delta.enableChangeDataFeed") == "true"
+        return not feed and change.is_large(REWRITTEN, self._table.count())
+
+    def _rows(self, where: str = "") -> pa.RecordBatchReader:
+        import pyarrow as pa
+        from deltalake import QueryBuilder
+
+        found: Any = QueryBuilder().register("t", self._table).execute(f"SELECT * FROM t{where}")
+        return pa.RecordBatchReader.from_stream(found)
 
     def compact(self, every: timedelta, vacuum: timedelta | None) -> bool:
         """Compact small files if the last time is long ago; return True if it was.
@@ -156,13 +173,6 @@ class DeltaTableOfSink(LakeTable):
 
         with _named():
             write_deltalake(self._table, rows, mode=mode, schema_mode="merge", commit_properties=_properties(change))
-
-
-def _read(rows: Any) -> pa.RecordBatchReader:
-    """Return rows of the library as those of `pyarrow`."""
-    import pyarrow as pa
-
-    return pa.RecordBatchReader.from_stream(rows)
 
 
 def _with_op(schema: pa.Schema) -> pa.Schema:

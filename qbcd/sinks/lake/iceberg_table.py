@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 OWNER = "qbcd.owner"
 RETRIES = {"commit.retry.num-retries": "0"}
 FILE = 128 << 20  # bytes of its rows in memory
-LARGE = 20  # a batch with more than a twentieth of the rows is large
 
 
 class IcebergTableOfSink(LakeTable):
@@ -122,7 +121,7 @@ class IcebergTableOfSink(LakeTable):
         size = keys_of_a_piece(change.layout.key)
         snapshot = self._table.current_snapshot()
         total = int((snapshot and snapshot.summary and snapshot.summary["total-records"]) or 0)
-        return bool(change.layout.key) and change.size > 2 * size and change.size * LARGE >= total
+        return bool(change.layout.key) and change.is_large(2 * size + 1, total)
 
     def _remove_all(self, transaction: Transaction, change: LakeChange) -> None:
         from pyiceberg.expressions import AlwaysTrue

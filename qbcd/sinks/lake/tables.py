@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+LARGE = 20
+
+
 @dataclass(frozen=True)
 class LakeChange:
     """A batch for one commit.
@@ -43,6 +46,10 @@ class LakeChange:
     options: TableOptions
     size: int
     replace: bool = False
+
+    def is_large(self, least: int, rows: int) -> bool:
+        """Return True if it has at least `least` events, and a twentieth of the rows of the table."""
+        return self.size >= least and self.size * LARGE >= rows
 
     @property
     def others(self) -> list[str]:

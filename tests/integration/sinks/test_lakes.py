@@ -410,10 +410,11 @@ def test_a_wider_type_enters_with_its_batch_or_is_refused(lake: Lake, options: d
 
 
 def every_batch_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    from qbcd.sinks.lake import iceberg_library, iceberg_table
+    from qbcd.sinks.lake import delta_table, iceberg_library, iceberg_table, tables
 
+    monkeypatch.setattr(delta_table, "REWRITTEN", 0)
     monkeypatch.setattr(iceberg_library, "PAIRS_OF_A_PIECE", 0)
-    monkeypatch.setattr(iceberg_table, "LARGE", 10**6)
+    monkeypatch.setattr(tables, "LARGE", 10**6)
     monkeypatch.setattr(iceberg_table, "conditions", None)
 
 
@@ -444,18 +445,20 @@ def keys_of(mine: dict[Any, Any], rows: State) -> dict[Any, Any]:
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("mode", ["mirror", "scd2"])
-def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = lake_of("iceberg", tmp_path)
+@pytest.mark.parametrize(("kind", "mode"), [("iceberg", "mirror"), ("iceberg", "scd2"), ("delta", "scd2")])
+def test_large_batches_write_the_table_again(
+    kind: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     every_batch_is_large(monkeypatch)
+    monkeypatch.setattr("qbcd.sinks.lake.delta_table.DeltaTableOfSink._merging", None)
+    lake = lake_of(kind, tmp_path)
     sink, seen = lake.sink(mode=mode), []
     for batch, rows in drawn(25, seed=4):
         sink.write(batch)
         seen.append((batch.header.ts_ms, rows))
         assert keyed(current(lake.rows())) == keyed(current(lake.rows_by_duckdb())) == rows
         if batch.header.seq == 12:
-            with lake._table("public_orders").update_schema() as update:
-                update.union_by_name(pa.schema([("mine", pa.int64())]))
+            lake.add_column("public_orders", pa.field("mine", pa.int64()))
     for moment, then in seen if mode == "scd2" else []:
         assert keyed(as_of(lake.rows(), moment)) == then
     assert lake.commits() == list(range(1, 26))
@@ -465,7 +468,7 @@ def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypa
 @pytest.mark.parametrize("mode", ["mirror", "scd2"])
 def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each expression names at most some keys."""
-    from qbcd.sinks.lake import iceberg_library, iceberg_table
+    from qbcd.sinks.lake import iceberg_library, tables
 
     lake, sizes = lake_of("iceberg", tmp_path), []
     plain = iceberg_library._any_of
@@ -475,7 +478,7 @@ def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytes
         return plain(keys, names)
 
     monkeypatch.setattr(iceberg_library, "PAIRS_OF_A_PIECE", 2)
-    monkeypatch.setattr(iceberg_table, "LARGE", 0)
+    monkeypatch.setattr(tables, "LARGE", 0)
     monkeypatch.setattr(iceberg_library, "_any_of", counted)
     sink = lake.sink(mode=mode)
     for batch, rows in drawn(25, seed=3):
