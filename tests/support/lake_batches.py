@@ -13,8 +13,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from typing_extensions import override
 
+from qbcd.common import hooks
+from qbcd.errors import DeliveryError
 from qbcd.local.arrow import arrow_type
 from qbcd.model import Travel
 from qbcd.sinks.lake.lake_sink import LakeSink
@@ -217,6 +220,20 @@ class IcebergLake(Lake):
     @override
     def drop(self, name: str) -> None:
         self._loaded().drop_table(("qbcd", name))
+
+
+def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, second: MadeBatch) -> None:
+    """Let another writer commit the second batch while one is about to, which is then refused, and tries again."""
+    slow.write(first)
+
+    def overtake() -> None:
+        hooks.register("mid_publish", None)
+        fast.write(second)
+
+    hooks.register("mid_publish", overtake)
+    with pytest.raises(DeliveryError, match="another process has committed"):
+        slow.write(second)
+    slow.write(second)
 
 
 def lake_of(kind: str, folder: Path) -> Lake:

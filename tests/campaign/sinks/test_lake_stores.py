@@ -13,7 +13,7 @@ from qbcd.common import hooks
 from qbcd.errors import DeliveryError
 from qbcd.sinks.lake.lake_sink import LakeSink
 from tests.support.killing import DyingProcesses, die
-from tests.support.lake_batches import keyed, lake_batches
+from tests.support.lake_batches import keyed, lake_batches, overtaken
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.table_batches import State
 
@@ -99,17 +99,7 @@ def test_a_bucket_has_the_rows(kind: str, mode: str, s3: S3Server, tmp_path: Pat
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_writers_at_once_one_applies_the_batch(kind: str, s3: S3Server, tmp_path: Path) -> None:
     (first, _), (second, rows) = lake_batches(4, 2)
-    slow, fast = sink_of(kind, s3, tmp_path), sink_of(kind, s3, tmp_path)
-    slow.write(first)
-
-    def overtake() -> None:
-        hooks.register("mid_publish", None)
-        fast.write(second)
-
-    hooks.register("mid_publish", overtake)
-    with pytest.raises(DeliveryError, match="another process has committed"):
-        slow.write(second)
-    slow.write(second)
+    overtaken(sink_of(kind, s3, tmp_path), sink_of(kind, s3, tmp_path), first, second)
     table = table_of(kind, s3, tmp_path)
     assert keyed(rows_of(kind, table)) == rows
     assert numbers(kind, table) == [1, 2]

@@ -16,7 +16,7 @@ from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import ResentRows, Travel
 from tests.support.killing import DyingProcesses, die
-from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of
+from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of, overtaken
 from tests.support.table_batches import EPOCH, FORMS, KEY, MadeBatch, State, batch_of, event, planned
 
 ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
@@ -170,19 +170,8 @@ def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
     ],
 )
 def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[str, Any]) -> None:
-    """The second one commits while the first one is about to; the first one is then refused, and tries again."""
     lake, ((first, _), (second, rows)) = each, drawn(2)
-    slow, fast = lake.sink(**options), lake.sink(**options)
-    slow.write(first)
-
-    def overtake() -> None:
-        hooks.register("mid_publish", None)
-        fast.write(second)
-
-    hooks.register("mid_publish", overtake)
-    with pytest.raises(DeliveryError, match="another process has committed"):
-        slow.write(second)
-    slow.write(second)
+    overtaken(lake.sink(**options), lake.sink(**options), first, second)
     if options.get("mode") == "log":
         assert len(lake.rows()) == len(first.made) + len(second.made)
     else:
