@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from qbcd.errors import DeliveryError
-from qbcd.sinks.lake.iceberg_table import FILE, OWNER, RETRIES, IcebergTableOfSink
+from qbcd.sinks.lake.iceberg_table import FILE, FILE_SIZE, OWNER, RETRIES, IcebergTableOfSink
 from qbcd.sinks.lake.lake_options import IcebergOptions
 from qbcd.sinks.lake.lake_sink import LakeSink
 from qbcd.sinks.lake.tables import LakeFormat, LakeTable, owner_text
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
 
 TIDY = {  # of new tables: commits of small batches otherwise take longer and longer, and files are read as a whole
-    "write.target-file-size-bytes": str(FILE),
+    FILE_SIZE: str(FILE),
     "commit.manifest-merge.enabled": "true",
     "commit.manifest.min-count-to-merge": "20",
     "write.metadata.delete-after-commit.enabled": "true",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 OWNER = "qbcd.owner"
 RETRIES = {"commit.retry.num-retries": "0"}
-FILE = 128 << 20  # bytes of its rows in memory
+FILE, FILE_SIZE = 64 << 20, "write.target-file-size-bytes"  # of the rows of a file in memory
 
 
 class IcebergTableOfSink(LakeTable):
@@ -191,8 +191,8 @@ class IcebergTableOfSink(LakeTable):
 
         from qbcd.sinks.stored.parquet_files import row_groups
 
-        added = False
-        for piece in row_groups(pa.RecordBatchReader.from_batches(schema, rows), FILE):
+        size, added = int(self._table.properties.get(FILE_SIZE, FILE)), False
+        for piece in row_groups(pa.RecordBatchReader.from_batches(schema, rows), size):
             transaction.append(piece, snapshot_properties=change.facts)
             added = True
         if not added:
