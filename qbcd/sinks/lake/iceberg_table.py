@@ -50,7 +50,7 @@ class IcebergTableOfSink(LakeTable):
         return next(iter(self._table.scan().plan_files()), None) is not None if counted is None else counted > 0
 
     def _counted_rows(self) -> int | None:
-        """Return the number of rows by the newest snapshot, some of which may be deleted; None if it has none."""
+        """Return the rows by the newest snapshot, deleted ones included; None if it has no number."""
         snapshot = self._table.current_snapshot()
         found = snapshot and snapshot.summary and snapshot.summary["total-records"]
         return int(found) if found else None
@@ -183,8 +183,9 @@ class IcebergTableOfSink(LakeTable):
     def _add(
         self, transaction: Transaction, change: LakeChange, rows: Iterator[pa.RecordBatch], schema: pa.Schema
     ) -> None:
-        """Append rows, a snapshot for each file, since the library would have all of a stream in memory.
+        """Append rows, a snapshot for each file.
 
+        The library would have all of a stream in memory.
         Without any rows there is a snapshot too, by which the catalog finds a lost race.
         """
         import pyarrow as pa
