@@ -100,13 +100,14 @@ class DeltaFormat(LakeFormat):
 
     @override
     def check(self, sink: str) -> None:
+        import pyarrow as pa
         from deltalake.fs import DeltaStorageHandler
 
         if "://" not in self.identity:
             check_folder(sink, Path(self.identity))
             return
         store, probe = DeltaStorageHandler(self.identity, self._storage), f".qbcd-check-{uuid.uuid4().hex}"
-        with store.open_output_stream(probe) as file:
+        with pa.BufferedOutputStream(store.open_output_stream(probe), 64) as file:  # unbuffered, the library fails
             file.write(b"{}")
         store.delete_file(probe)
 
