@@ -111,7 +111,7 @@ def put_enriched(
 
 
 def drop_enriched(state: ProjectState, stream: str, numbers: Collection[Number]) -> EnrichedBatch:
-    """Delete the results of batches that no longer exist, and let the mark cover them; return the mark.
+    """Delete the results of batches that no longer exist; return the mark, which covers them.
 
     Args:
         numbers: At least one. No batch with a lower number than one of these may still exist without being named.
@@ -158,7 +158,7 @@ def _refuse_removed(stream: str, one: EnrichedBatch, mark: EnrichedBatch | None)
 
 
 def _locked_mark(conn: Connection, stream: str) -> EnrichedBatch | None:
-    """Return the latest mark, and let others that store or drop results wait for this transaction."""
+    """Return the latest mark, locked: others that store or drop results wait."""
     marks = select(ENRICHED).where((ENRICHED.c.stream == stream) & (ENRICHED.c.file == "")).with_for_update()
     found = [_of_row(unseal(ENRICHED, dict(row))) for row in conn.execute(marks).mappings()]
     return max(found, key=lambda one: one.number, default=None)
