@@ -43,7 +43,7 @@ STAMPED: dict[str, dict[str, Any]] = {
 SHOWN: dict[str, str] = {
     "simple": r".*",
     "every_comparison": r"mds: (ddl \d|changes|values no type can hold|rows of the batch.*)|id: changes of range 2"
-    r"|id_rcs: (bounds|checksums( of 128 bits)?|images|images for typed sinks.*)|id_rcs by hash: checksums, connection 1",
+    r"|id_rcs: (bounds|checksums( of 128 bits)?|images( for typed sinks.*)?)|id_rcs by hash: checksums, connection 1",
     "odd_names": r"mds: .*|id: (bounds in a range|changes of range 2)|tlcs: (changes of range 2|apply .*)"
     r"|id_rcs: (bounds|checksums|images|keys of rows.*)|restriction.*",
     "restricted": r"mds: (baseline, events=True, 1|key problems|changes|keys.*)"

@@ -86,7 +86,7 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
 
 
 def wide_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """Return 63 bits each of the first and the second 64 of SHA-256; the server computes it twice."""
+    """Return 63 bits each of the first two numbers of SHA-256; the server computes it twice."""
     half = f"(cast(conv(substr(sha2({{row}}, 256), {{at}}, 16), 16, 10) AS UNSIGNED) & {HALF - 1})"
     high, low = (half.format(row="{row}", at=at) for at in (1, 17))
     return sql(f"cast(cast({high} AS DECIMAL(38, 0)) * {HALF} + {low} AS DECIMAL(38, 0))", row=_content(columns))
