@@ -122,5 +122,5 @@ class SupportsWideDigests(ABC):
     def wide_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
         """Return a row digest of 126 bits over `columns`; never NULL.
 
-        It is a decimal(38,0) without a sign: 63 bits of one hash times `qbcd.model.plans.HALF`, plus 63 bits of the other.
+        It is a decimal(38,0) without a sign: 63 bits of one hash times `qbcd.model.plans.HALF`, plus 63 of the other.
         """

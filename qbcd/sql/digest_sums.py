@@ -13,7 +13,8 @@ EXACT = "DECIMAL(38, 0)"  # exact sums of 64-bit numbers
 def summands(digest: str, *, wide: bool) -> list[str]:
     """Return SQL of the parts of a digest that an engine adds up.
 
-    `total` makes one sum of their sums. A sum of wide digests would be too large for any type of an engine, so their halves are added up.
+    `total` makes one sum of their sums. A sum of wide digests would be too large for any type of an engine, so their
+    halves are added up.
     """
     parts = [f"QBCD_HIGH({digest})", f"QBCD_LOW({digest})"] if wide else [digest]
     return [f"CAST({part} AS {EXACT})" for part in parts]
