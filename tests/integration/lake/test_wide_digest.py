@@ -129,9 +129,12 @@ def test_each_half_shows_changes(
 
 
 @over("engine", ["local", pytest.param("spark", marks=pytest.mark.campaign)], elsewhere=[])
-def test_files_have_the_digests_of_the_source(engine: str, place: Place, workspace: Path) -> None:
+def test_files_have_the_digests_of_the_source(
+    engine: str, place: Place, workspace: Path, request: pytest.FixtureRequest
+) -> None:
     fill(place)
-    with opened(configured(place, "key", engine=engine), workspace) as project:
+    spark = request.getfixturevalue("spark") if engine == "spark" else None
+    with opened(configured(place, "key", engine=engine), workspace, spark) as project:
         project.stream("s").prepare()
         files = [str(p) for p in workspace.rglob("*") if p.is_file() and p.read_bytes()[:4] == b"PAR1"]
         rows = duckdb.execute(f"SELECT c0, digest, typeof(digest) FROM read_parquet({files})").fetchall()
