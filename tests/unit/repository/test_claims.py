@@ -55,7 +55,7 @@ def made(name: str, written: dict[str, Any]) -> Any:
     """Return the strategy of some options as written, over a plan of the golden files."""
     options = TypeAdapter(options_class(name)).validate_python({"type": name, **written}).options
     plan = plan_of("postgresql", "stamped", name).with_options(**options)
-    kind = strategy_class(name, options)
+    kind: Any = strategy_class(name, options)
     if name == "dump":
         return kind(plan)
     return kind(CONNECTORS["postgresql"], plan, *(["qbcd"] if "schema" in kind.__init__.__annotations__ else []))
