@@ -38,14 +38,15 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _sock: Any
     _rfile: Any
     _result: Any
-    _execute_command: Any
     _read_query_result: Any
     _read_ok_packet: Any
+    _force_close: Any
     wait: waits.Wait | None = None
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit
         self._forget()
+        self._resets = False  # the next command is sent with a reset of the session before it
         self._apart = False  # each statement is a transaction of its own
         self._committed = False  # the last statement has committed
         self.gathered: list[tuple[Sequence[str], Sequence[Sequence[Any]]]] = []
@@ -173,15 +174,24 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
             yield one
 
     def reset_session(self) -> None:
-        """Let the server forget the session's settings, locks and temporary tables.
-
-        It does so within the limit.
-        """
+        """Let the server forget the session's settings, locks and temporary tables, before the next command."""
         self._forget()
-        self._apart = False
-        with self.waiting():
-            self._execute_command(_COM_RESET_CONNECTION, "")
-            self._read_ok_packet()
+        self._apart, self._resets = False, True
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        """Send a command, and the reset before it in the same round trip; a failed reset ends the connection."""
+        resets, self._resets = self._resets, False
+        driver: Any = super()
+        if resets:
+            driver._execute_command(_COM_RESET_CONNECTION, "")
+        driver._execute_command(command, sql)
+        if resets:
+            try:
+                self._read_ok_packet()
+            except BaseException:  # the reply to the command would be taken for that of the next one
+                self._force_close()
+                raise
+            self._next_seq_id = 1  # of the reply to the command
 
     @override
     def next_result(self, unbuffered: bool = False) -> Any:
