@@ -137,7 +137,7 @@ def test_a_reset_that_fails_ends_the_session(maria: Place, monkeypatch: pytest.M
     connection = LimitedFamilyConnection(WaitLimit(10, "socket_timeout"), login)
     connection.reset_session()
     connection.query("SELECT 7")
-    monkeypatch.setattr("qbcd.connectors.limited_family._COM_RESET_CONNECTION", 0x7E)  # no such command
+    monkeypatch.setattr("qbcd.connectors.limited_family._RESET", b"\1\0\0\0\x7e")  # no such command
     connection.reset_session()
     with pytest.raises(pymysql.err.Error, match="Unknown command"):
         connection.query("SELECT 8")
