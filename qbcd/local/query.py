@@ -34,6 +34,7 @@ SPELLING = EngineSql(
     {
         CONCAT: lambda *texts: f"CONCAT({', '.join(texts)})",
         "QBCD_CONTENT": _content,
+        "QBCD_FINGERPRINT": lambda seed, *values: f"CAST(HASH({seed}, {', '.join(values)}) >> 1 AS BIGINT)",
         "QBCD_MATCHED": lambda value, pattern: f"REGEXP_EXTRACT_ALL({value}, {pattern})",
         "QBCD_LAST_BYTE": lambda value: f"ARRAY_SLICE({value}, -1, -1)",
         "QBCD_LEAF": lambda value: f"COALESCE(TRY_CAST('0x' || RIGHT(HEX({value}), 2) AS BIGINT), 0)",

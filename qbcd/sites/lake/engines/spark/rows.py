@@ -22,10 +22,16 @@ def _content(*values: str) -> str:
     return f"sha2(to_json(named_struct({fields}), map('ignoreNullFields', 'false')), 256)"
 
 
+def _fingerprint(seed: str, *values: str) -> str:
+    # Spark passes over a NULL, so the hash gets the places of NULLs too
+    return f"xxhash64({seed}, {', '.join(f'{value} IS NULL' for value in values)}, {', '.join(values)})"
+
+
 SPELLING = EngineSql(
     loaded("spark"),
     {
         "QBCD_CONTENT": _content,
+        "QBCD_FINGERPRINT": _fingerprint,
         "QBCD_LAST_BYTE": lambda value: f"substring({value}, -1, 1)",
         "QBCD_LEAF": lambda value: f"COALESCE(CAST(conv(right(hex({value}), 2), 16, 10) AS BIGINT), 0L)",
     },
