@@ -7,14 +7,18 @@ import shutil
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from typing_extensions import override
 
+from qbcd.common import hooks
+from qbcd.errors import DeliveryError
 from qbcd.local.arrow import arrow_type
 from qbcd.model import Travel
 from qbcd.sinks.lake.lake_sink import LakeSink
@@ -59,6 +63,7 @@ class Lake:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._entries: dict[Path, list[Any]] = {}
 
     def sink(self, **options: Any) -> LakeSink:
         from qbcd.sinks.lake.delta import DeltaSink
@@ -79,7 +84,9 @@ class Lake:
         """Return the table's files by the entries of its log alone, without the library."""
         files: dict[str, None] = {}
         for entry in sorted((self.folder / name / "_delta_log").glob("*.json")):
-            actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+            if entry not in self._entries:
+                self._entries[entry] = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+            actions = self._entries[entry]
             for one in actions:
                 if "remove" in one:
                     del files[one["remove"]["path"]]
@@ -115,11 +122,32 @@ class Lake:
                 self.folder / name, pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema), mode="append"
             )
 
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        """Add a column, as another program does."""
+        from deltalake import Schema
+
+        self._table(name).alter.add_columns(Schema.from_arrow(pa.schema([column])).fields)
+
+    def note(self, name: str, number: int) -> dict[tuple[Any, ...], int]:
+        """Set a column `mine` of all rows, as another program does; return its values by key."""
+        rows = self.rows(name)
+        found = {tuple(row[one] for one in KEY): hash((row["id"], number)) for row in rows}
+        noted = [{**row, "mine": found[tuple(row[one] for one in KEY)]} for row in rows]
+        self._overwrite(name, noted)
+        return found
+
+    def _overwrite(self, name: str, rows: list[Any]) -> None:
+        from deltalake import write_deltalake
+
+        table = self._table(name)
+        write_deltalake(table, pa.Table.from_pylist(rows, pa.schema(table.schema())), mode="overwrite")
+
     def exists(self, name: str = "public_orders") -> bool:
         return (self.folder / name / "_delta_log").exists()
 
     def drop(self, name: str) -> None:
         shutil.rmtree(self.folder / name)
+        self._entries.clear()
 
     def arrow(self, travel: Travel) -> pa.DataType:
         return arrow_type(travel)
@@ -140,6 +168,7 @@ class IcebergLake(Lake):
 
         return IcebergSink("copy", self.catalog, **options)
 
+    @cached_property
     def _loaded(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
@@ -147,7 +176,7 @@ class IcebergLake(Lake):
 
     @override
     def _table(self, name: str) -> Any:
-        return self._loaded().load_table(("qbcd", name))
+        return self._loaded.load_table(("qbcd", name))
 
     @override
     def rows(self, name: str = "public_orders") -> list[Any]:
@@ -171,7 +200,7 @@ class IcebergLake(Lake):
 
     @override
     def create(self, name: str, schema: pa.Schema, part: Any = (), rows: int = 0) -> None:
-        catalog = self._loaded()
+        catalog = self._loaded
         catalog.create_namespace_if_not_exists("qbcd")
         made = catalog.create_table(("qbcd", name), schema)
         with made.update_spec() as spec:
@@ -181,12 +210,36 @@ class IcebergLake(Lake):
             made.append(pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema))
 
     @override
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        with self._table(name).update_schema() as update:
+            update.union_by_name(pa.schema([column]))
+
+    @override
+    def _overwrite(self, name: str, rows: list[Any]) -> None:
+        table = self._table(name)
+        table.overwrite(pa.Table.from_pylist(rows, table.schema().as_arrow()))
+
+    @override
     def exists(self, name: str = "public_orders") -> bool:
-        return bool((self.folder / "catalog.db").exists() and self._loaded().table_exists(("qbcd", name)))
+        return bool((self.folder / "catalog.db").exists() and self._loaded.table_exists(("qbcd", name)))
 
     @override
     def drop(self, name: str) -> None:
-        self._loaded().drop_table(("qbcd", name))
+        self._loaded.drop_table(("qbcd", name))
+
+
+def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, second: MadeBatch) -> None:
+    """Let another writer commit the second batch while one is about to, which is then refused, and tries again."""
+    slow.write(first)
+
+    def overtake() -> None:
+        hooks.register("mid_publish", None)
+        fast.write(second)
+
+    hooks.register("mid_publish", overtake)
+    with pytest.raises(DeliveryError, match="another process has committed"):
+        slow.write(second)
+    slow.write(second)
 
 
 def lake_of(kind: str, folder: Path) -> Lake:
