@@ -175,12 +175,18 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
             yield one
 
     def reset_session(self) -> None:
-        """Let the server forget the session's settings, locks and temporary tables, before the next command."""
+        """Let the server forget the session's settings, locks and temporary tables.
+
+        The reset is sent with the next command.
+        """
         self._forget()
         self._apart, self._resets = False, True
 
     def _execute_command(self, command: int, sql: Any) -> None:
-        """Send a command, and the reset before it in the same round trip; a failed reset ends the connection."""
+        """Send a command, and the reset before it in the same round trip.
+
+        A failed reset ends the connection.
+        """
         resets, self._resets = self._resets, False
         self._before = _RESET if resets else b""
         driver: Any = super()

@@ -281,9 +281,9 @@ def differences(
 
 
 def without_values(rows: AnyRows, plan: StreamPlan, both: Sequence[int]) -> AnyRows:
-    """Return rows of `fingerprinted` with the key and two fingerprints of the columns `both` in place of all values.
+    """Return the rows of the plan `fingerprinted`: few bytes for a join of all rows.
 
-    So a join of all rows moves few bytes. Equal rows have equal fingerprints, 128 bits together.
+    They have the key, and two fingerprints of 64 bits of the columns `both`. Equal values have equal fingerprints.
     """
     keys = len(plan.key)
     compared = ", ".join(comparable(c, f"c{i}") for i, c in _judged(plan, both)) or "NULL"
