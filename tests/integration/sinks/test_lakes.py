@@ -33,6 +33,7 @@ IMPORTED = [  # what each of the killed processes needs
     "qbcd.connectors.mysql_family",
     "qbcd.sinks.lake.delta",
     "qbcd.sinks.lake.iceberg",
+    "qbcd.sinks.lake.rows",
     "qbcd.sinks.lake.versions",
     "qbcd.sinks.stored.parquet_files",
     "qbcd.state.store",
