@@ -13,9 +13,8 @@ import pytest
 from qbcd.errors import EnvironmentMissing
 from qbcd.spark.drivers import user_cache
 from qbcd.spark.java import resolve_packages
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.s3_server import S3Server, answers
-from tests.support.spark_cluster import free_port
 
 PACKAGE = "com.adobe.testing:s3mock:4.11.0"
 MAIN = "com.adobe.testing.s3mock.S3MockApplication"

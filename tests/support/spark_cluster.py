@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,17 +13,10 @@ from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 from tests.support.hosts import Hosts
 
 ADDRESS = "127.0.0.1"
-
-
-def free_port(address: str = ADDRESS) -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind((address, 0))
-        return int(free.getsockname()[1])
 
 
 class SparkCluster:
@@ -42,10 +34,10 @@ class SparkCluster:
     def __init__(self, folder: Path, hosts: Hosts | None = None) -> None:
         self.folder, self._hosts = folder, hosts
         self.address = hosts.address if hosts else ADDRESS
-        port = free_port(self.address)
+        port = free_port()
         self.master = f"spark://{self.address}:{port}"
         self.workers: list[subprocess.Popen[bytes]] = []
-        name = ("--host", self.address, "--port", str(port), "--webui-port", str(free_port(self.address)))
+        name = ("--host", self.address, "--port", str(port), "--webui-port", str(free_port()))
         self._master = self._started("master.Master", "master.log", *name)
         wait_until(lambda: "I have been elected leader" in self.log("master.log"), timeout=60)
 

@@ -124,7 +124,7 @@ def test_workers_on_hosts_of_their_own(s3: S3Server, place: Place, folder: Path,
     with hosts() as apart, spark_cluster(tmp_path / "cluster", hosts=apart) as cluster:
         reached = f"{apart.address}:{apart.forward(int(place.host.rpartition(':')[2]))}"
         store = f"http://{apart.address}:{apart.forward(int(s3.endpoint.rpartition(':')[2]))}"
-        url = place.url.replace(place.host, reached)
+        url = f"{place.url.replace(place.host, reached)}?sslmode=disable"
         with store_scene(place, folder, s3, cluster, source_url=url, endpoint=store) as scene:
             scene.data["spark"]["conf"] |= {"spark.network.timeout": "20s", "spark.network.timeoutInterval": "5s"}
             scene.data["spark"]["conf"]["spark.executor.heartbeatInterval"] = "5s"
