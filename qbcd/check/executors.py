@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SparkFailed
 from qbcd.spark.jdbc import is_of_files, spark_failure
 from qbcd.spark.object_stores import abandoned_uploads
 from qbcd.spark.paths import to_read, to_write
@@ -56,8 +56,10 @@ def _prove(workdir: Workdir, spark: SparkProvider) -> None:
             texts.write.options(**UNMARKED).parquet(to_write(parts.place(FROM_THERE)))
         except Exception as error:
             message = spark_failure(error)
-            if message is None or not is_of_files(message):
+            if message is None:
                 raise
+            if not workdir.url and not is_of_files(message):
+                raise SparkFailed(f"Spark failed: {message}", remedy="see the logs of its executors") from error
             raise _refused(workdir, message) from error
         seen = _texts(parts)
     if seen != [token] * tasks:

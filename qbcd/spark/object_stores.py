@@ -32,6 +32,7 @@ _AUTH = "org.apache.hadoop.fs.s3a."
 _PARTS = {"3.5.0": "2.35.4"}
 _SDK = "software.amazon.awssdk"
 _BUNDLE = f"{_SDK}:bundle"
+_given = dict[str, dict[str, str]]()  # by bucket, the settings that this process gave to Java last
 ABANDONED = 3600.0  # seconds after which an upload is not that of a process that still writes
 
 
@@ -142,8 +143,11 @@ def abandoned_uploads(session: SparkSession, url: str) -> int:
     return 0
 
 
-def give_access(session: SparkSession, url: str, storage: Mapping[str, Any]) -> None:
+def give_access(session: SparkSession, url: str, storage: Mapping[str, Any], *, owned: bool) -> None:
     """Let a session read and write the store of a workdir.
+
+    Args:
+        owned: qbcd started it, and nothing else uses its Java.
 
     Raises:
         Refused: The session cannot load `s3a`.
@@ -156,5 +160,11 @@ def give_access(session: SparkSession, url: str, storage: Mapping[str, Any]) -> 
             remedy=f"start it with spark.jars.packages={packages_of(hadoop_version())[0][0]}",
         )
     settings: Any = session.sparkContext._jsc.hadoopConfiguration()
-    for name, value in hadoop_settings(url, storage).items():
+    wanted = hadoop_settings(url, storage)
+    for name, value in wanted.items():
         settings.set(name, value)
+    bucket = urlsplit(url).netloc
+    if owned and _given.get(bucket, wanted) != wanted:  # Java keeps the access of an earlier session
+        java: Any = session.sparkContext._jvm
+        java.org.apache.hadoop.fs.Path(to_write(url)).getFileSystem(settings).close()
+    _given[bucket] = wanted

@@ -395,7 +395,7 @@ def _parts(
 
 
 def _refuse_far_copies(stream: Stream, header: BatchHeader) -> None:
-    """Refuse batches that are no files of the workdir, if that is a URL: executors could not see the copies.
+    """Refuse batches that are no files of a workdir at a URL: executors could not see them.
 
     Raises:
         NotBuilt: It is.
