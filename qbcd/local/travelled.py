@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from qbcd.files.columns import arrow_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import content, identity, row_digest, text_of, wire_value
-from qbcd.local.query import Query
+from qbcd.local.query import Query, duckdb_sql
 from qbcd.model import StreamPlan
 from qbcd.ranges.integers import IntegerRanges
+from qbcd.sql.digest_sums import summands, total
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 CALENDAR = ("date", "timestamp")
@@ -114,13 +115,15 @@ class TravelledRows:
         old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in CALENDAR]
         shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
         texts = self._texts()
+        parts = [f"SUM({duckdb_sql(part)})" for part in summands(DIGEST, wide=self._plan.wide)]
+        rows = f"SELECT *, {self._digest(texts)} AS {DIGEST} FROM {self._read()}"
         sql = (
-            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), "
-            f"SUM(CAST({self._digest(texts)} AS HUGEINT)), {nulls}, {shifted} FROM {self._read()} GROUP BY ALL"
+            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), {nulls}, {shifted}, {', '.join(parts)} "
+            f"FROM {self._read() if self._digested else f'({rows}) AS raw'} GROUP BY ALL"
         )
         found = self._database.connection.execute(sql).fetchall()
-        sums = {int(i): (int(n), int(total or 0)) for i, n, total, *_ in found}
-        return BucketSums(sums, sum(row[3] for row in found), sum(row[4] for row in found))
+        sums = {int(i): (int(n), total(parts)) for i, n, _, _, *parts in found}
+        return BucketSums(sums, sum(row[2] for row in found), sum(row[3] for row in found))
 
     def stage(self, buckets: Division, ranges: Sequence[int] | None = None) -> Query:
         """Return the rows as rows of a stage, or those of some ranges.
@@ -152,7 +155,7 @@ class TravelledRows:
         return RANGE if RANGE in self._raw.columns else division.of(self._alike(texts))
 
     def _digest(self, texts: Sequence[str]) -> str:
-        return DIGEST if self._digested else row_digest(texts)
+        return DIGEST if self._digested else row_digest(texts, wide=self._plan.wide)
 
     def _read(self) -> str:
         return f"(\n{self._raw.sql}\n) AS raw"

@@ -114,12 +114,13 @@ class Results:
 
     def of_differences(self) -> dict[str, Any]:
         """Comparisons, and what follows from their changes."""
-        e, growing = self.engine, [*self.changed, "net", "weight"]
+        e, growing = self.engine, [*self.changed, "net", "weight0"]
         found: dict[str, Any] = {}
         for by in ("digest", "values", "either"):
             for name, both in (("all", None), ("some", self.drawn.both)):
                 changes = algebra.differences(self.old, self.new, self.plan, by=by, both=both)
                 found[f"differences {by} {name}"] = self.rows(changes, growing)
+                found[f"fingerprints {by} {name}"] = self.rows(self._by_fingerprints(by, both), ["op", *IDENTITY])
         changes = algebra.differences(self.old, self.new, self.plan, by="either")
         keys = self.hand.rows(fields_of(self.plan)[:4], self.drawn.replica)
         of_key = algebra.differences(keys, self.new, self.plan, by="digest")
@@ -142,6 +143,12 @@ class Results:
         found["deletes"] = self.rows(algebra.deletes(changes), self.changed)
         found["with_reason"] = self.rows(algebra.with_reason(changes, "it's"), [*self.changed, "reason"])
         return found
+
+    def _by_fingerprints(self, by: algebra.By, both: Sequence[int] | None) -> Any:
+        positions = range(self.width) if both is None else both
+        old, new = (algebra.without_values(rows, self.plan, positions) for rows in (self.old, self.new))
+        plan, keys = algebra.fingerprinted(self.plan), len(self.plan.key)
+        return algebra.differences(old, new, plan, by=by, both=[keys, keys + 1])
 
     def of_stage(self) -> dict[str, Any]:
         """Facts about the rows of a stage."""
@@ -171,7 +178,7 @@ class Results:
         kept = algebra.settled_keys(self.old, self.new, "key_digest")
         settled = algebra.settled_differences(self.old, self.new, plan, self.drawn.both)
         return {
-            "window": self.rows(window, [*self.changed, "reason", "net", "weight"]),
+            "window": self.rows(window, [*self.changed, "reason", "net", "weight0"]),
             "growth of the window": algebra.growth(e, window),
             "settled": self.rows(settled, self.changed),
             "settled keys": self.rows(kept, ["range_id", "key_digest"]),
@@ -232,7 +239,8 @@ def expected(drawn: Drawn) -> dict[str, Any]:
     for by in ("digest", "values", "either"):
         for name, both in (("all", None), ("some", drawn.both)):
             changes = row_model.differences(replica, stage, plan, by, both)
-            found[f"differences {by} {name}"] = in_order(changes, *changed, "net", "weight")
+            found[f"differences {by} {name}"] = in_order(changes, *changed, "net", "weight0")
+            found[f"fingerprints {by} {name}"] = in_order(changes, "op", *IDENTITY)
     changes = row_model.differences(replica, stage, plan, "either")
     batch = row_model.numbered(changes, 7)
     events = [name for name, _ in events_of(plan)]
@@ -247,7 +255,7 @@ def expected(drawn: Drawn) -> dict[str, Any]:
     found["untravelled"] = positions
     digests = [row["digest"] for row in stage]
     found["checksum"] = ((len(stage), None if None in digests else sum(digests)), positions)
-    found["window"] = in_order(_window(drawn), *changed, "reason", "net", "weight")
+    found["window"] = in_order(_window(drawn), *changed, "reason", "net", "weight0")
     found["settled"] = in_order(_settled(drawn), *changed)
     found["settled keys"] = in_order(_settled_keys(drawn), "range_id", "key_digest")
     new = row_model.by_key(stage)
@@ -276,7 +284,7 @@ def _window(drawn: Drawn) -> list[Row]:
         {
             "reason": None,
             **row,
-            "weight": row["net"] * read[row["key_id"]]["key_digest"],
+            "weight0": row["net"] * read[row["key_id"]]["key_digest"],
             **(left if row["op"] == "d" else {}),
         }
         for row in found

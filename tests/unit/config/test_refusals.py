@@ -97,7 +97,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "rows_per_range: 10",
             "rows: 10",
             'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known keys: type, pace, per_poll, '
-            "max_staleness, rows_per_range, buckets, replica, consistency)",
+            "max_staleness, replica, digest, rows_per_range, buckets, consistency)",
         ),
         (
             "rows_per_range: 10",
@@ -118,6 +118,12 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "type: jsonl",
             "type: json",
             'qbcd.yaml:8: sinks.changes.type: there is no sink type "json" (did you mean "jsonl"?)',
+        ),
+        (
+            "type: jsonl",
+            "type: duckdb",
+            'qbcd.yaml:8: sinks.changes.type: there is no sink type "duckdb" '
+            "(write {type: database, url: duckdb://.., mode: mirror})",
         ),
         (
             "  changes: {type: jsonl, path: out/changes}",
