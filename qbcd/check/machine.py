@@ -51,7 +51,7 @@ def check_machine(
         seen = (
             f"executors of {config.master} and this process see the same files of the workdir; catalogs, counts, small "
             "batches and sinks other than jsonl and parquet in folders go through this process: 200,000 events of 200 "
-            "bytes a second, measured with PostgreSQL as sink"
+            "bytes a second, measured with a table as sink"
         )
         left = list[int]()
         found.append(run_check("executors", lambda: left.append(prove_shared(place, spark)), seen))
