@@ -1,4 +1,4 @@
-"""An object store that is killed, or stands still, in the middle of a poll: exact or refused, and nothing is lost."""
+"""An object store that is killed, or pauses in the middle of a poll: exact or refused, and nothing is lost."""
 
 from __future__ import annotations
 
