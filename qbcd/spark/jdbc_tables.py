@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.errors import EnvironmentMissing, Refused
 from qbcd.spark.jdbc import explained
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 _TABLES = ("TABLE", "BASE TABLE")  # drivers' names of tables that are neither views nor temporary
@@ -122,25 +119,26 @@ class JdbcSession:
 
 
 @contextmanager
-def open_session(spark: SparkSession, source: JdbcSource) -> Iterator[JdbcSession]:
+def open_session(jvm: Any, source: JdbcSource) -> Iterator[JdbcSession]:
     """A connection of the source's driver for the block.
 
     The driver's class is loaded by its name from the profile. The driver manager, which asks every driver on the class
     path, is not used.
 
+    Args:
+        jvm: The classes of a Java, as `SparkProvider.java` returns them.
+
     Raises:
-        EnvironmentMissing: The session cannot load the driver's class.
+        EnvironmentMissing: Java cannot load the driver's class.
         Refused: The driver does not take the URL.
     """
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     name = source.profile.driver.driver_class
     try:
         driver = jvm.java.lang.Class.forName(name, True, loader).newInstance()
     except Exception as error:
         raise EnvironmentMissing(
-            f"this Spark session cannot load the JDBC driver {name}",
+            f"this process's Java cannot load the JDBC driver {name}",
             remedy="write `driver_jar` under `jdbc` of the source, or pass a session that has the driver in spark.jars",
         ) from error
     properties = jvm.java.util.Properties()
@@ -161,7 +159,7 @@ def open_session(spark: SparkSession, source: JdbcSource) -> Iterator[JdbcSessio
         connection.close()
 
 
-def asked(spark: SparkSession, source: JdbcSource, stream: str, ask: Callable[[JdbcSession], T]) -> T:
+def asked(jvm: Any, source: JdbcSource, stream: str, ask: Callable[[JdbcSession], T]) -> T:
     """Return the answer of `ask` in a session of its own.
 
     Raises:
@@ -169,7 +167,7 @@ def asked(spark: SparkSession, source: JdbcSource, stream: str, ask: Callable[[J
     """
 
     def work() -> T:
-        with open_session(spark, source) as session:
+        with open_session(jvm, source) as session:
             return ask(session)
 
     return explained(work, lambda error: source.explain(error, stream))

@@ -83,9 +83,9 @@ class WholeRows(Strategy):
 
     @property
     def size(self) -> str:
-        """The rows and bytes that travelled at the last poll, in words; empty before the first one."""
+        """The rows and bytes that travel, in words; empty if unknown."""
         rows, width = self.plan.table.rows, self.plan.table.row_width
-        return f" ({rows:,} rows, about {rows * width:,} bytes at the last poll)" if rows >= 0 else ""
+        return f" ({rows:,} rows, about {rows * width:,} bytes)" if rows >= 0 else ""
 
     @override
     def frozen_options(self) -> dict[str, Any]:
