@@ -138,7 +138,7 @@ def one_write(kind: str, what: str, folder: Path, rows: int) -> dict[str, float]
     logging.disable(logging.WARNING)
     mode = {"log": "log", "history": "scd2"}.get(what, "mirror")
     sink = sink_of(kind, folder, mode=mode, table=what)
-    sink.format.check()
+    sink.check()
     sink.write(Rows(1, "r", 0, 10))  # its imports
     if what in ("updates", "history"):
         again = [sys.executable, "-m", "benchmarks.lakes", kind, f"{what}:first", str(folder), str(rows)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from typing_extensions import override
 
+from qbcd.common import waits
 from qbcd.errors import DeliveryError
 from qbcd.model import PlannedBatch
 from qbcd.model.value_limits import ValueLimits
@@ -20,6 +21,7 @@ from qbcd.sinks.topics.brokers import Brokers, Fenced
 from qbcd.sinks.topics.topic_options import TOPIC, KafkaOptions
 from qbcd.sinks.topics.transactions import TopicWriter
 
+CHECK_S = 10.0  # longest wait of a check for the brokers
 _MOST_WRITERS = 16  # producers that are kept; each has threads
 
 
@@ -43,9 +45,10 @@ class KafkaSink(Sink):
 
     @override
     def check(self) -> None:
-        topics = self.brokers.topics()
-        if self.options.acks_topic in topics:
-            self.brokers.refuse_lossy(self.options.acks_topic)
+        with waits.at_most(CHECK_S):
+            topics = self.brokers.topics()
+            if self.options.acks_topic in topics:
+                self.brokers.refuse_lossy(self.options.acks_topic)
 
     @override
     def problems(self, planned: PlannedBatch) -> list[DeliveryError]:
@@ -53,7 +56,8 @@ class KafkaSink(Sink):
         if not TOPIC.fullmatch(topic):
             what = f"sink {self.name}: {topic!r} cannot be the name of a topic"
             return [DeliveryError(what, remedy="write another `topic`, of A-Z a-z 0-9 . _ -")]
-        found = self.brokers.topics().get(topic)
+        with waits.at_most(CHECK_S):
+            found = self.brokers.topics().get(topic)
         wanted = self.options.partitions
         if found is None or wanted is None or len(found.partitions) == wanted:
             return []

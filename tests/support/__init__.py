@@ -1,10 +1,11 @@
-"""Helpers of several test folders: SQL and waiting.
+"""Helpers of several test folders: SQL, waiting, ports.
 
 SQL runs through the native driver, never through the code under test.
 """
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -12,7 +13,7 @@ from typing import Any
 
 from tests.support.places import Row, place_of
 
-__all__ = ["connect", "no_sessions", "sql", "wait_until"]
+__all__ = ["connect", "free_port", "no_sessions", "sql", "wait_until"]
 
 
 def connect(url: str, *, autocommit: bool = False) -> AbstractContextManager[Any]:
@@ -41,6 +42,13 @@ def wait_until(condition: Callable[[], bool], *, timeout: float = 30.0, what: st
         if time.monotonic() > deadline:
             raise TimeoutError(f"{what} did not come within {timeout:g} s")
         time.sleep(0.02)
+
+
+def free_port() -> int:
+    """Return a port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def no_sessions(url: str) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 from qbcd.errors import EnvironmentMissing
+from tests.support import free_port
 from tools.fetch_server import folder_of
 
 VERSIONS = ("firebird3", "firebird4")
@@ -38,7 +38,7 @@ class FirebirdServer:
             raise EnvironmentMissing(f"{version} is not in the cache", remedy=remedy)
         self._bin = next(path.parent for path in programs.glob("*bin/firebird"))
         self._isql = programs / "bin" / "isql-fb"
-        self.folder, self.port = folder, _free_port()
+        self.folder, self.port = folder, free_port()
         self._prepare(version, programs / "home")
         self._environment = {
             **os.environ,
@@ -125,9 +125,3 @@ class FirebirdServer:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

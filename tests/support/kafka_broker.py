@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import subprocess
 import tempfile
 import uuid
@@ -16,8 +15,8 @@ import pytest
 
 from qbcd.errors import EnvironmentMissing
 from qbcd.spark.drivers import user_cache
-from qbcd.spark.java import resolve_maven
-from tests.support import wait_until
+from qbcd.spark.java import resolve_packages
+from tests.support import free_port, wait_until
 from tests.support.receiver import self_signed
 
 VERSION = "4.3.1"
@@ -54,19 +53,28 @@ listener.name.{listener}.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.
 """
 
 
-def class_path() -> str:
-    """Return the class path of the broker; without Java, or if nothing can be fetched, the test is skipped."""
-    from pyspark.find_spark_home import _find_spark_home
+def fetched(name: str, *packages: str) -> str:
+    """Return the class path of packages of Maven, which are fetched once.
 
-    folder = user_cache() / "servers" / f"kafka-{VERSION}"
+    Without Java, or if nothing can be fetched, the test is skipped.
+    """
+    folder = user_cache() / "servers" / name
     if not (folder / "done").exists():
         try:
-            resolve_maven(f"org.apache.kafka:kafka_2.13:{VERSION}", folder)
+            resolve_packages(packages, folder)
         except (EnvironmentMissing, OSError, subprocess.TimeoutExpired) as error:
-            pytest.skip(f"the jars of a Kafka broker cannot be fetched: {error}")
+            pytest.skip(f"the jars of {name} cannot be fetched: {error}")
         (folder / "done").touch()
+    return f"{folder}/jars/*"
+
+
+def class_path() -> str:
+    """Return the class path of the broker."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    jars = fetched(f"kafka-{VERSION}", f"org.apache.kafka:kafka_2.13:{VERSION}")
     scala = next(Path(_find_spark_home()).glob("jars/scala-library-2.13*.jar"))  # which the resolver leaves out
-    return f"{folder}/jars/*:{scala}"
+    return f"{jars}:{scala}"
 
 
 class Broker:
@@ -78,7 +86,7 @@ class Broker:
 
     def __init__(self, folder: Path, *, secured: bool = False) -> None:
         self._folder, self._process = folder, None
-        self.port, controller, self.sasl_port, self.ssl_port = (_free() for _ in range(4))
+        self.port, controller, self.sasl_port, self.ssl_port = (free_port() for _ in range(4))
         text, self.certificate = _SETTINGS.format(port=self.port, controller=controller, folder=folder), ""
         command = ["format", "-t", str(uuid.uuid4()), "-c", str(folder / "server.properties")]
         if secured:
@@ -178,9 +186,3 @@ def kafka_broker(*, secured: bool = False) -> Iterator[Broker]:
             yield made
         finally:
             made.kill()
-
-
-def _free() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -13,8 +13,11 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from typing_extensions import override
 
+from qbcd.common import hooks
+from qbcd.errors import DeliveryError
 from qbcd.local.arrow import arrow_type
 from qbcd.model import Travel
 from qbcd.sinks.lake.lake_sink import LakeSink
@@ -115,6 +118,26 @@ class Lake:
                 self.folder / name, pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema), mode="append"
             )
 
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        """Add a column, as another program does."""
+        from deltalake import Schema
+
+        self._table(name).alter.add_columns(Schema.from_arrow(pa.schema([column])).fields)
+
+    def note(self, name: str, number: int) -> dict[tuple[Any, ...], int]:
+        """Set a column `mine` of all rows, as another program does; return its values by key."""
+        rows = self.rows(name)
+        found = {tuple(row[one] for one in KEY): hash((row["id"], number)) for row in rows}
+        noted = [{**row, "mine": found[tuple(row[one] for one in KEY)]} for row in rows]
+        self._overwrite(name, noted)
+        return found
+
+    def _overwrite(self, name: str, rows: list[Any]) -> None:
+        from deltalake import write_deltalake
+
+        table = self._table(name)
+        write_deltalake(table, pa.Table.from_pylist(rows, pa.schema(table.schema())), mode="overwrite")
+
     def exists(self, name: str = "public_orders") -> bool:
         return (self.folder / name / "_delta_log").exists()
 
@@ -181,12 +204,36 @@ class IcebergLake(Lake):
             made.append(pa.table([pa.nulls(rows, one.type) for one in schema], schema=schema))
 
     @override
+    def add_column(self, name: str, column: pa.Field[Any]) -> None:
+        with self._table(name).update_schema() as update:
+            update.union_by_name(pa.schema([column]))
+
+    @override
+    def _overwrite(self, name: str, rows: list[Any]) -> None:
+        table = self._table(name)
+        table.overwrite(pa.Table.from_pylist(rows, table.schema().as_arrow()))
+
+    @override
     def exists(self, name: str = "public_orders") -> bool:
         return bool((self.folder / "catalog.db").exists() and self._loaded().table_exists(("qbcd", name)))
 
     @override
     def drop(self, name: str) -> None:
         self._loaded().drop_table(("qbcd", name))
+
+
+def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, second: MadeBatch) -> None:
+    """Let another writer commit the second batch while one is about to, which is then refused, and tries again."""
+    slow.write(first)
+
+    def overtake() -> None:
+        hooks.register("mid_publish", None)
+        fast.write(second)
+
+    hooks.register("mid_publish", overtake)
+    with pytest.raises(DeliveryError, match="another process has committed"):
+        slow.write(second)
+    slow.write(second)
 
 
 def lake_of(kind: str, folder: Path) -> Lake:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,16 +13,9 @@ from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
 
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 
 ADDRESS = "127.0.0.1"
-
-
-def free_port() -> int:
-    """Return a port that nobody listens on."""
-    with socket.socket() as free:
-        free.bind((ADDRESS, 0))
-        return int(free.getsockname()[1])
 
 
 class SparkCluster:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
 
-from qbcd.config.fields import Filled, Interval, Names, Switch, wrong
+from qbcd.config.fields import Filled, Interval, Names, Switch, base_dir_of, local_path, wrong
 from qbcd.config.storage import StorePath
+from qbcd.config.urls import is_memory_database, parse_url
 from qbcd.sinks.table.options import AppliedOptions
 
 Hard = Literal["hard"]
@@ -81,6 +83,25 @@ class IcebergOptions(LakeOptions):
     namespace: Filled = "qbcd"
     deletes: Hard = "hard"
     expire: Interval | None = None
+
+    @field_validator("catalog")
+    @classmethod
+    def _absolute(cls, catalog: dict[str, SecretStr], info: ValidationInfo) -> dict[str, SecretStr]:
+        """Return the properties; relative paths of an SQL catalog start as others of the file do."""
+        plain, base = {name: value.get_secret_value() for name, value in catalog.items()}, base_dir_of(info)
+        uri, warehouse = plain.get("uri", ""), plain.get("warehouse", "")
+        if uri.startswith("sqlite"):
+            url = parse_url(uri)
+            if is_memory_database(url) or "uri" in url.query:
+                raise wrong("an SQLite catalog is a file", "write sqlite:///catalog.db", at="uri")
+            plain["uri"] = str(url.set(database=str(local_path(url.database, base, at="uri"))))
+        if uri.startswith(("sqlite", "postgresql")) and warehouse:
+            parts = urlsplit(warehouse)
+            if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/")):
+                raise wrong("not the URL of a folder", "write file:///absolute/path, or the path alone", at="warehouse")
+            if not parts.scheme:
+                plain["warehouse"] = f"file://{local_path(warehouse, base, at='warehouse')}"
+        return {name: SecretStr(value) for name, value in plain.items()}
 
     @property
     @override

@@ -80,7 +80,7 @@ class LakeSink(Sink):
 
     @override
     def check(self) -> None:
-        self._attempt(self.format.check)
+        self._attempt(self.format.check, self.name)
 
     @override
     def place(self, planned: PlannedBatch) -> SinkPlace:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+LARGE = 20
+
+
 @dataclass(frozen=True)
 class LakeChange:
     """A batch for one commit.
@@ -43,6 +46,18 @@ class LakeChange:
     options: TableOptions
     size: int
     replace: bool = False
+
+    def is_large(self, least: int, rows: int) -> bool:
+        """Return True if it has at least `least` events, and a twentieth of the rows of the table."""
+        return self.size >= least and self.size * LARGE >= rows
+
+    @property
+    def others(self) -> list[str]:
+        """Columns of the table that the stream does not have.
+
+        Those of other programs, and those dropped in the source.
+        """
+        return [name for name in self.schema.names if name not in self.columns.names]
 
     @property
     def facts(self) -> dict[str, str]:
@@ -120,8 +135,12 @@ class LakeFormat(ABC):
         """Create an empty table that is the owner's."""
 
     @abstractmethod
-    def check(self) -> None:
-        """Prove that the place can be reached."""
+    def check(self, sink: str) -> None:
+        """Prove that tables can be written at the place.
+
+        Args:
+            sink: Name of the sink, for messages.
+        """
 
     def unfit_name(self, name: str) -> str:
         """Return why a column cannot have a name, after "its name"; usually empty."""

@@ -6,7 +6,7 @@ DuckDB compares the batch with the current versions of its keys, in little memor
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -38,14 +38,19 @@ class Versions:
 
     def closed(self, only: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield the versions that end, with their end; all columns of the table, or `only` some."""
-        names, change = self._change.options.history, self._change
+        names = self._change.options.history
         schema = pa.schema([one for one in self._existing if not only or one.name in only])
         values = {name: f"c.{quoted(name)}" for name in schema.names}
         op = f"s.{quoted(STAGE_OP)}"
         values |= {names.valid_to: "?", names.is_deleted: f"{op} IS NULL OR {op} = 'd'"}
-        ends = f"s.{quoted(STAGE_OP)} IS NULL OR {self._removes} OR {self._differs}"
-        sql = f"SELECT {_listed(values)} FROM c LEFT JOIN s ON {_same(change.layout.key)} WHERE {ends}"
-        return self._pieces(sql, schema)
+        return self._pieces(f"SELECT {_listed(values)} {self._ended}", schema)
+
+    def unchanged(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        """Yield those of all rows of the table that do not end, with its columns."""
+        key, end = self._change.layout.key, f"c.{quoted(self._change.options.history.valid_to)}"
+        ended = ", ".join(f"c.{quoted(name)}" for name in key) or "true"
+        self._database.connection.execute(f"CREATE TABLE ended AS SELECT {ended} {self._ended}")
+        return _where(self._database, rows, f"{end} IS NOT NULL OR NOT EXISTS (FROM ended AS s WHERE {_same(key)})")
 
     def opened(self) -> Iterator[pa.RecordBatch]:
         """Yield the versions that begin, with the columns of the stream."""
@@ -59,6 +64,12 @@ class Versions:
         return self._pieces(sql, change.columns)
 
     @property
+    def _ended(self) -> str:
+        """SQL for the versions that end."""
+        ends = f"s.{quoted(STAGE_OP)} IS NULL OR {self._removes} OR {self._differs}"
+        return f"FROM c LEFT JOIN s ON {_same(self._change.layout.key)} WHERE {ends}"
+
+    @property
     def _removes(self) -> str:
         return f"s.{quoted(STAGE_OP)} IN ('d', '{STAGE_ONLY_REMOVE}')"
 
@@ -70,32 +81,36 @@ class Versions:
         return f"({' OR '.join(found) or 'false'})"
 
     def _pieces(self, sql: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for piece in pieces_of(self._database, sql, PIECE, [self._moment]):
-            arrays = [one.cast(field.type) for one, field in zip(piece.columns, schema, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return _cast(pieces_of(self._database, sql, PIECE, [self._moment]), schema)
 
 
 @contextmanager
 def without_keys(
-    rows: pa.RecordBatchReader, removed: pa.RecordBatchReader, key: Sequence[str], only: str = ""
+    rows: pa.RecordBatchReader, removed: pa.RecordBatchReader, key: Sequence[str]
 ) -> Iterator[Iterator[pa.RecordBatch]]:
-    """The rows whose key is not among `removed`, for the block.
-
-    Args:
-        only: A column; rows that have a value in it stay.
-    """
-    schema = rows.schema
+    """The rows whose key is not among `removed`, for the block."""
     with _database() as database:
         _store(database, "s", removed)
-        database.connection.register("incoming", rows)
-        stay = f"c.{quoted(only)} IS NOT NULL OR " if only else ""
-        sql = f"SELECT * FROM incoming AS c WHERE {stay}NOT EXISTS (FROM s WHERE {_same(key)})"
-        relation: Any = database.connection.sql(sql)  # cursors do not see what is registered
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-        yield (
-            pa.RecordBatch.from_arrays([a.cast(f.type) for a, f in zip(p.columns, schema, strict=True)], schema=schema)
-            for p in read(PIECE)
-        )
+        yield _where(database, rows, f"NOT EXISTS (FROM s WHERE {_same(key)})")
+
+
+@contextmanager
+def with_columns_of_others(
+    change: LakeChange, rows: pa.RecordBatchReader, known: pa.RecordBatchReader
+) -> Iterator[Iterator[pa.RecordBatch]]:
+    """The rows with all columns of the table, for the block.
+
+    Args:
+        rows: Rows of a mirror, with the columns of the stream.
+        known: Key and columns of others of the rows that the table has.
+    """
+    key, schema = change.layout.key, change.schema
+    with _database() as database:
+        _store(database, "s", rows)
+        _store(database, "c", known, f" WHERE EXISTS (FROM s WHERE {_same(key)})")
+        values = {name: f"{'c' if name in change.others else 's'}.{quoted(name)}" for name in schema.names}
+        sql = f"SELECT {_listed(values)} FROM s LEFT JOIN c ON {_same(key)}"
+        yield _cast(pieces_of(database, sql, PIECE), schema)
 
 
 @contextmanager
@@ -127,6 +142,20 @@ def _store(database: LocalDatabase, name: str, rows: pa.RecordBatchReader, where
     database.connection.register("incoming", rows)
     database.connection.execute(f"CREATE TABLE {name} AS SELECT * FROM incoming AS c{where}")
     database.connection.unregister("incoming")
+
+
+def _where(database: LocalDatabase, rows: pa.RecordBatchReader, condition: str) -> Iterator[pa.RecordBatch]:
+    """Yield the rows `c` that meet a condition."""
+    database.connection.register("incoming", rows)
+    relation: Any = database.connection.sql(f"SELECT * FROM incoming AS c WHERE {condition}")  # cursors do not see it
+    read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
+    return _cast(read(PIECE), rows.schema)
+
+
+def _cast(rows: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    for piece in rows:
+        arrays = [one.cast(field.type) for one, field in zip(piece.columns, schema, strict=True)]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _same(key: Sequence[str]) -> str:

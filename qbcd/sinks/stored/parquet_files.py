@@ -140,15 +140,15 @@ class _Parts(ExitStack):
         self._schema, self._room, self._number = schema, EVENTS_PER_FILE, self._number + 1
 
 
-def row_groups(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Yield the rows in pieces of about :data:`ROW_GROUP` bytes.
+def row_groups(reader: pa.RecordBatchReader, size: int = ROW_GROUP) -> Iterator[pa.Table]:
+    """Yield the rows in pieces of about `size` bytes.
 
     A row group is in memory as a whole.
     """
     waiting: list[pa.RecordBatch] = []
     for piece in reader:
         waiting.append(piece)
-        if sum(one.nbytes for one in waiting) >= ROW_GROUP:
+        if sum(one.nbytes for one in waiting) >= size:
             yield pa.Table.from_batches(waiting)
             waiting = []
     if waiting:

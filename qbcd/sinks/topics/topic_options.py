@@ -71,6 +71,9 @@ class KafkaOptions(BuiltOptions):
     def _fits(self) -> KafkaOptions:
         if problem := pattern_problem(self.topic):
             raise wrong(*problem, at="topic")
+        for name, text in (("topic", re.sub(r"\{\w+\}", "x", self.topic)), ("acks_topic", self.acks_topic)):
+            if not TOPIC.fullmatch(text):
+                raise wrong("not the name of a topic", "write one of A-Z a-z 0-9 . _ -", at=name)
         if self.schemas and self.envelope != "debezium":
             raise wrong("`schemas` is for envelope debezium", "remove it", at="schemas")
         return self

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -18,13 +16,16 @@ import pytest
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict, SinkSilent, Undeliverable
 from qbcd.sinks.kafka import KafkaSink
-from tests.campaign.brokers.kafka_child import COUNT
+from tests.support import wait_until
 from tests.support.file_batches import FileBatch, batches
 from tests.support.kafka_broker import PASSWORD, Broker, kafka_broker
+from tests.support.kafka_connect import jdbc_sink
+from tests.support.killing import DyingProcesses, dying_at
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
 
 pytestmark = pytest.mark.campaign
+COUNT = 60  # batches of killed processes
 
 
 @pytest.fixture(scope="module")
@@ -259,20 +260,34 @@ def test_debezium_with_schemas_and_tombstones(broker: Broker, name: str) -> None
         }
 
 
-@pytest.mark.parametrize("kills", [20])
-def test_killed_processes_write_each_event_once(kills: int, broker: Broker) -> None:
+def write_and_die(servers: str, first: int, done: Path, point: str, number: int) -> None:
+    """Write batches from number `first` on, and note each; die when a point is reached for the `number`th time.
+
+    Args:
+        point: `written` is after a batch, before it is noted; an empty one is none.
+    """
+    reached = dying_at(number)
+    if point and point != "written":
+        hooks.register(point, reached)
+    sink = KafkaSink("bus", servers, topic="orders", max_events=2)
+    for batch in batches(COUNT)[first:]:
+        sink.write(batch)
+        if point == "written":
+            reached()
+        done.write_text(str(batch.header.seq))
+
+
+@pytest.mark.parametrize("kills", [50])
+def test_killed_processes_write_each_event_once(kills: int, broker: Broker, tmp_path: Path) -> None:
     """Kills at drawn points; each new process begins with the last batch that the one before acknowledged."""
     broker.topic("orders", 3)
-    drawn, done, died = random.Random(7), 0, 0
-    while done < COUNT:
-        point = drawn.choice(["mid_publish", "before_commit", "written"]) if died < kills else ""
-        number = str(drawn.randint(1, 2))
-        command = [sys.executable, "-m", "tests.campaign.brokers.kafka_child", broker.servers, str(done), point, number]
-        ran = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
-        died += ran.returncode == -9
-        assert ran.returncode in (0, -9), ran.stderr
-        done = max(done, *map(int, ran.stdout.split()), 0)
-    assert died == kills
+    drawn, done = random.Random(7), tmp_path / "done"
+    done.write_text("0")
+    writers = DyingProcesses("qbcd.sinks.kafka", "confluent_kafka.admin", "tests.support.file_batches")
+    while (first := int(done.read_text())) < COUNT:
+        point = drawn.choice(["mid_publish", "before_commit", "written"]) if writers.kills < kills else ""
+        writers.run(write_and_die, broker.servers, first, done, point, drawn.randint(1, 2))
+    assert writers.kills == kills
     assert by_key(broker.read("orders")) == expected(batches(COUNT))
 
 
@@ -319,6 +334,43 @@ def test_a_stream_reaches_the_topic(place: Place, workspace: Path, broker: Broke
     rows = {one["key"]["id"]: one["after"]["v"] for one in found if one["op"] == "r"}
     assert rows == {2: "deux", 3: "trois"}
     assert len(found) == 6
+
+
+def test_debeziums_sink_makes_the_same_table(place: Place, workspace: Path, broker: Broker) -> None:
+    """Debezium's JDBC sink, in Kafka Connect, creates it from the schemas of the messages, and upserts and deletes."""
+    types = {"id": "int", "part": "text", "amount": "numeric(12,2)", "ratio": "double precision", "flag": "boolean"}
+    types |= {"day": "date", "at": "timestamp", "instant": "timestamptz", "raw": "bytea", "note": "varchar(20)"}
+    place.sql(f"CREATE TABLE t ({', '.join(map(' '.join, types.items()))}, PRIMARY KEY (id, part))")
+    place.sql(
+        "INSERT INTO t SELECT i, 'p' || i % 3, i / 7.0, i / 3.0, i % 2 = 0, '2026-01-01'::date + i, "
+        "'2026-01-01'::timestamp + i * interval '1.000001 h', now(), decode(md5(i::text), 'hex'), 'ä ' || i "
+        "FROM generate_series(1, 200) i"
+    )
+    bus = {"type": "kafka", "servers": broker.servers, "topic": "shop_t", "envelope": "debezium"}
+    sinks = {"bus": {**bus, "schemas": True, "tombstones": True}}
+    stream = {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "events"}
+
+    def rows(table: str) -> list[Any]:
+        named = ", ".join(f'"{name}"::{kind}' for name, kind in types.items())
+        return place.sql(f"SELECT {named} FROM {table} ORDER BY 1, 2")
+
+    with opened(config(place.url, stream, sinks=sinks), workspace) as project:
+        project.stream("s").prepare()
+        poll(project)
+        place.sql("UPDATE t SET amount = NULL, note = 'changed', at = '2026-05-05 01:02:03.456789' WHERE id % 5 = 0")
+        place.sql("DELETE FROM t WHERE id % 7 = 0; INSERT INTO t (id, part) VALUES (901, 'new'), (902, '')")
+        poll(project)
+        place.sql("UPDATE t SET id = id + 1000 WHERE id % 11 = 0; UPDATE t SET flag = NULL WHERE id % 3 = 0")
+        poll(project)
+
+    with jdbc_sink(broker, "shop_t", place.url) as sink:
+
+        def agrees() -> bool:
+            sink.refuse_failed()
+            there = place.sql("SELECT to_regclass('shop_t')") != [(None,)]
+            return there and rows("shop_t") == rows("t")
+
+        wait_until(agrees, timeout=180, what="the last change")
 
 
 # -- logins and TLS ----------------------------------------------------------------------------------------------------

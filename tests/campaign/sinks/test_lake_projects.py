@@ -93,7 +93,7 @@ def test_polls_bring_every_change_into_every_mode(place: Place, workspace: Path)
             change(place, chance)
             if turn == 6:
                 with pytest.MonkeyPatch.context() as patch:  # a sink that fails once
-                    patch.setattr("qbcd.sinks.lake.delta.DeltaTableOfSink.record", _fail)
+                    patch.setattr("qbcd.sinks.lake.delta_table.DeltaTableOfSink.record", _fail)
                     assert any(o.report.failures for o in project.run(once=True).outcomes if o.report)
         poll(project)
         seen.append(rows(place))
@@ -130,11 +130,17 @@ MISTAKES = [
     ("type: delta, pth: out", '(did you mean "path"?)'),
     ("type: delta, path: out, vacuum: 7d", "(add `optimize`, such as 1d)"),
     ("type: delta, path: out, partition_by: state", "`partition_by` names state, which is not a column"),
-    ("type: delta, path: qbcd.yaml", "is not a folder that can be written (correct `path`"),
+    ("type: delta, path: qbcd.yaml", "qbcd.yaml cannot be written: Not a directory"),
+    ("type: delta, path: /proc/x", "folder /proc cannot be written"),
     ("type: iceberg", "`catalog` is missing"),
     ("type: iceberg, catalog: {type: sqlite}", "'sqlite' is not a valid CatalogType (correct `catalog`"),
     ("type: iceberg, catalog: {type: sql}", "URI missing"),
     ("type: iceberg, catalog: {type: sql, uri: 'sqlite:////nowhere/c.db'}", "unable to open database file (correct"),
+    ("type: iceberg, catalog: {uri: 'sqlite:///c.db'}", "`catalog` has no `warehouse` (add it: a folder"),
+    ("type: iceberg, catalog: {uri: 'sqlite:///c.db', warehouse: /proc/x}", "folder /proc cannot be written"),
+    ("type: iceberg, catalog: {uri: 'sqlite:///c.db', warehouse: 'file://lake'}", "(write file:///absolute/path"),
+    ("type: iceberg, catalog: {uri: 'sqlite:///:memory:'}", "an SQLite catalog is a file (write sqlite:///catalog.db)"),
+    ("type: iceberg, catalog: {uri: 'mysql://h/c'}", "Could not infer the catalog type"),
     ("type: iceberg, catalog: {type: rest, uri: 'http://127.0.0.1:9'}", "Connection refused"),
     ("type: iceberg, catalog: {uri: x, token: abc}", "the credential is written in the file"),
     ("type: iceberg, catalog: {type: sql, uri: 'sqlite:///c.db'}, deletes: soft", "(expected 'hard')"),
@@ -163,7 +169,7 @@ def test_mistakes_have_a_message_with_a_remedy(
 
 def test_errors_of_the_libraries_are_those_of_the_sink(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(DeliveryError, match="is not a folder") as raised:
+    with pytest.raises(DeliveryError, match="Not a directory") as raised:
         lake_of("delta", tmp_path / "file").sink().check()
     assert isinstance(raised.value, QbcdError)
     assert raised.value.remedy

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +12,8 @@ import pytest
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError
 from qbcd.sinks.lake.lake_sink import LakeSink
-from tests.support.lake_batches import keyed, lake_batches
+from tests.support.killing import DyingProcesses, die
+from tests.support.lake_batches import keyed, lake_batches, overtaken
 from tests.support.s3_server import S3Server, s3_server
 from tests.support.table_batches import State
 
@@ -101,17 +99,7 @@ def test_a_bucket_has_the_rows(kind: str, mode: str, s3: S3Server, tmp_path: Pat
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_writers_at_once_one_applies_the_batch(kind: str, s3: S3Server, tmp_path: Path) -> None:
     (first, _), (second, rows) = lake_batches(4, 2)
-    slow, fast = sink_of(kind, s3, tmp_path), sink_of(kind, s3, tmp_path)
-    slow.write(first)
-
-    def overtake() -> None:
-        hooks.register("mid_publish", None)
-        fast.write(second)
-
-    hooks.register("mid_publish", overtake)
-    with pytest.raises(DeliveryError, match="another process has committed"):
-        slow.write(second)
-    slow.write(second)
+    overtaken(sink_of(kind, s3, tmp_path), sink_of(kind, s3, tmp_path), first, second)
     table = table_of(kind, s3, tmp_path)
     assert keyed(rows_of(kind, table)) == rows
     assert numbers(kind, table) == [1, 2]
@@ -122,7 +110,7 @@ def write_all(kind: str, endpoint: str, folder: str, kill_at: int) -> None:
     sink = sink_of(kind, S3Server(endpoint), Path(folder))
     for batch, _ in lake_batches(8, 6):
         if batch.header.seq == kill_at:
-            hooks.register("mid_publish", lambda: os.kill(os.getpid(), signal.SIGKILL))
+            hooks.register("mid_publish", die)
         try:
             sink.write(batch)
         except DeliveryError as error:
@@ -131,12 +119,9 @@ def write_all(kind: str, endpoint: str, folder: str, kill_at: int) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_writers_leave_each_batch_once(kind: str, s3: S3Server, tmp_path: Path) -> None:
-    context = multiprocessing.get_context("forkserver")
+    writers = DyingProcesses()
     for kill_at in (1, 3, 4, 6, 0):
-        child = context.Process(target=write_all, args=(kind, s3.endpoint, str(tmp_path), kill_at))
-        child.start()
-        child.join(120)
-        assert child.exitcode == (-signal.SIGKILL if kill_at else 0)
+        assert writers.run(write_all, kind, s3.endpoint, str(tmp_path), kill_at) == bool(kill_at)
     table = table_of(kind, s3, tmp_path)
     *_, (_, rows) = lake_batches(8, 6)
     assert keyed(rows_of(kind, table)) == rows

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
-import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from qbcd.common import hooks
+from tests.support.killing import DyingProcesses, dying_at
 from tests.support.places import Place, place_of
 from tests.support.project import config, opened, poll
 from tests.support.receiver import receiver
@@ -24,15 +22,8 @@ POINTS = ("before_publish", "mid_publish", "after_publish", "after_acknowledge",
 
 def poll_and_die(data: dict[str, Any], folder: Path, point: str, number: int) -> None:
     """Poll; be killed when a point is reached for the `number`th time."""
-    left = [number]
-
-    def die() -> None:
-        left[0] -= 1
-        if not left[0]:
-            os.kill(os.getpid(), signal.SIGKILL)
-
     if point:
-        hooks.register(point, die)
+        hooks.register(point, dying_at(number))
     with opened(data, folder) as project:
         project.run(once=True)
 
@@ -47,12 +38,11 @@ def change(place: Place, chance: random.Random) -> None:
 
 def test_killed_polls_send_each_event_once_by_key(database: str, workspace: Path) -> None:
     """Another sink, of files, has the same events in the same order. At most the last request comes again."""
-    place, chance, died, sent = place_of(database), random.Random(11), 0, 0
+    place, chance, sent = place_of(database), random.Random(11), 0
     place.sql(
         "CREATE TABLE t (id int PRIMARY KEY, v varchar(20)); INSERT INTO t SELECT i, 'a' FROM generate_series(1, 9) i"
     )
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["qbcd.api", "qbcd.sinks.webhook", "qbcd.local.arrow"])
+    polls = DyingProcesses("qbcd.api", "qbcd.sinks.webhook", "qbcd.local.arrow")
     with receiver() as hook:
         sinks = {
             "hook": {"type": "webhook", "url": hook.url, "max_events": 2},
@@ -61,19 +51,11 @@ def test_killed_polls_send_each_event_once_by_key(database: str, workspace: Path
         data = config(place.url, {"name": "s", "table": "public.t", "strategy": "mds"}, sinks=sinks)
         with opened(data, workspace) as project:
             project.stream("s").prepare()
-        while died < KILLS:
+        while polls.kills < KILLS:
             change(place, chance)
             before = len(hook.got)
-            child = context.Process(
-                target=poll_and_die, args=(data, workspace, chance.choice(POINTS), chance.randint(1, 2))
-            )
-            child.start()
-            child.join(chance.choice([0.4, 0.8, 60, 60]))
-            if child.exitcode is None:
-                child.kill()
-                child.join()
-            died += child.exitcode == -signal.SIGKILL
-            assert child.exitcode in (0, -signal.SIGKILL)
+            point, number, seconds = chance.choice(POINTS), chance.randint(1, 2), chance.choice([0.4, 0.8, 60, 60])
+            polls.run(poll_and_die, data, workspace, point, number, seconds=seconds)
             keys = [one.key for one in hook.got[before:]]
             assert len(keys) == len(set(keys)), "one process repeats no request"
             sent += len(keys)
@@ -86,5 +68,5 @@ def test_killed_polls_send_each_event_once_by_key(database: str, workspace: Path
         assert hook.events() == files
         assert len({event["event_id"] for event in files}) == len(files)
         repeated = len(hook.got) - len(hook.accepted)
-        assert repeated <= died
+        assert repeated <= polls.kills
         assert len(hook.accepted) > 50

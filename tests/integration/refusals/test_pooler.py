@@ -21,7 +21,7 @@ import pytest
 from sqlalchemy.engine import URL, make_url
 
 from qbcd.errors import Refused
-from tests.support import sql, wait_until
+from tests.support import free_port, sql, wait_until
 from tests.support.places import Place, over
 from tests.support.project import config, opened
 from tests.support.proxy import proxy_to
@@ -64,7 +64,7 @@ def pooled(database: str, *settings: str) -> Iterator[URL]:
     """Yield the URL of a pool by transaction in front of `database`."""
     if POOLER is None:
         pytest.skip("PgBouncer is not installed")
-    server, port = make_url(database), _free_port()
+    server, port = make_url(database), free_port()
     place = f"host={server.host} port={server.port} dbname={server.database} user={server.username}"
     lines = [
         "[databases]",
@@ -87,11 +87,6 @@ def pooled(database: str, *settings: str) -> Iterator[URL]:
         finally:
             process.terminate()
             process.wait(30)
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

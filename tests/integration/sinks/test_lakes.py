@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import random
-import signal
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -18,7 +15,8 @@ import pytest
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import ResentRows, Travel
-from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of
+from tests.support.killing import DyingProcesses, die
+from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of, overtaken
 from tests.support.table_batches import EPOCH, FORMS, KEY, MadeBatch, State, batch_of, event, planned
 
 ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
@@ -172,19 +170,8 @@ def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
     ],
 )
 def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[str, Any]) -> None:
-    """The second one commits while the first one is about to; the first one is then refused, and tries again."""
     lake, ((first, _), (second, rows)) = each, drawn(2)
-    slow, fast = lake.sink(**options), lake.sink(**options)
-    slow.write(first)
-
-    def overtake() -> None:
-        hooks.register("mid_publish", None)
-        fast.write(second)
-
-    hooks.register("mid_publish", overtake)
-    with pytest.raises(DeliveryError, match="another process has committed"):
-        slow.write(second)
-    slow.write(second)
+    overtaken(lake.sink(**options), lake.sink(**options), first, second)
     if options.get("mode") == "log":
         assert len(lake.rows()) == len(first.made) + len(second.made)
     else:
@@ -198,44 +185,29 @@ def write_from(kind: str, folder: str, mode: str, done: int, kill_at: str) -> No
     for batch, _ in lake_batches(9, BATCHES):
         if batch.header.seq >= done:
             if batch.header.seq > done and place:
-                hooks.register("mid_publish", _killed if place == "mid_publish" else None)
+                hooks.register("mid_publish", die if place == "mid_publish" else None)
             sink.write(batch)
             if batch.header.seq > done and place == "after_publish":
-                _killed()
-
-
-def _killed() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+                die()
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("mode", ["mirror", "log", "scd2"])
 def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str) -> None:
     """The writer after a killed one delivers the last batch again, as a poll does after a crash."""
-    history, chance, kills, runs = list(lake_batches(9, BATCHES)), random.Random(1), 0, 0
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches", *IMPORTED]
-    )
-    done = 0
+    history, chance, done = list(lake_batches(9, BATCHES)), random.Random(1), 0
+    writers = DyingProcesses("qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches", *IMPORTED)
     while done < BATCHES:
-        runs += 1
-        assert runs < 300
-        kill_at = ["mid_publish", "after_publish", ""][runs % 3]
-        child = context.Process(target=write_from, args=(each.kind, str(each.folder), mode, done, kill_at))
-        child.start()
-        child.join(120 if kill_at else chance.uniform(0.05, 0.5))
-        if child.exitcode is None:
-            child.kill()
-            child.join()
-        kills += child.exitcode == -signal.SIGKILL
-        assert child.exitcode in (0, -signal.SIGKILL)
+        assert writers.runs < 300
+        kill_at = ["mid_publish", "after_publish", ""][writers.runs % 3]
+        seconds = 120 if kill_at else chance.uniform(0.05, 0.5)
+        writers.run(write_from, each.kind, str(each.folder), mode, done, kill_at, seconds=seconds)
         commits = each.commits() if each.exists() else []
         assert commits == list(range(1, len(commits) + 1))
         done = len(commits)
-        if mode != "log" and done and runs % 5 == 0:
+        if mode != "log" and done and writers.runs % 5 == 0:
             assert keyed(current(each.rows())) == history[done - 1][1]
-    assert kills >= KILLS
+    assert writers.kills >= KILLS
     if mode == "log":
         events = [f"{batch.header.seq}:{n}" for batch, _ in history for n in range(len(batch.made))]
         assert sorted(row["qbcd_event_id"].split(":", 2)[2] for row in each.rows()) == sorted(events)
@@ -426,24 +398,56 @@ def test_a_wider_type_enters_with_its_batch_or_is_refused(lake: Lake, options: d
     assert lake.commits() == [1, 2, 3]
 
 
-@pytest.mark.campaign
-@pytest.mark.parametrize("mode", ["mirror", "scd2"])
-def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns of others keep their values, but in the rows that a mirror replaces."""
-    from qbcd.sinks.lake import iceberg
+def every_batch_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    from qbcd.sinks.lake import delta_table, iceberg_library, iceberg_table, tables
 
-    lake = lake_of("iceberg", tmp_path)
-    monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 0)
-    monkeypatch.setattr(iceberg, "LARGE", 10**6)
-    monkeypatch.setattr(iceberg, "_conditions", None)
+    monkeypatch.setattr(delta_table, "REWRITTEN", 0)
+    monkeypatch.setattr(iceberg_library, "PAIRS_OF_A_PIECE", 0)
+    monkeypatch.setattr(tables, "LARGE", 10**6)
+    monkeypatch.setattr(iceberg_table, "conditions", None)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("large", [False, True])
+def test_columns_of_others_keep_their_values(lake: Lake, large: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the rows that a mirror changes too, and after a resend."""
+    if large:
+        every_batch_is_large(monkeypatch)
+    lake.create("public_orders", pa.schema([*((n, lake.arrow(t)) for n, t in COLUMNS), ("mine", pa.int64())]))
+    sink, mine = lake.sink(), dict[Any, Any]()
+
+    def agrees(rows: State) -> None:
+        found = lake.rows()
+        assert keyed(found) == rows
+        assert {tuple(row[name] for name in KEY): row["mine"] for row in found} == {key: mine.get(key) for key in rows}
+
+    for batch, rows in drawn(12):
+        sink.write(batch)
+        agrees(rows)
+        mine = lake.note("public_orders", batch.header.seq) if batch.header.seq % 3 == 1 else keys_of(mine, rows)
+    sink.write(resent(batch, list(rows.values())[2:]))
+    agrees(dict(list(rows.items())[2:]))
+
+
+def keys_of(mine: dict[Any, Any], rows: State) -> dict[Any, Any]:
+    return {key: value for key, value in mine.items() if key in rows}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize(("kind", "mode"), [("iceberg", "mirror"), ("iceberg", "scd2"), ("delta", "scd2")])
+def test_large_batches_write_the_table_again(
+    kind: str, mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every_batch_is_large(monkeypatch)
+    monkeypatch.setattr("qbcd.sinks.lake.delta_table.DeltaTableOfSink._merging", None)
+    lake = lake_of(kind, tmp_path)
     sink, seen = lake.sink(mode=mode), []
     for batch, rows in drawn(25, seed=4):
         sink.write(batch)
         seen.append((batch.header.ts_ms, rows))
         assert keyed(current(lake.rows())) == keyed(current(lake.rows_by_duckdb())) == rows
         if batch.header.seq == 12:
-            with lake._table("public_orders").update_schema() as update:
-                update.union_by_name(pa.schema([("mine", pa.int64())]))
+            lake.add_column("public_orders", pa.field("mine", pa.int64()))
     for moment, then in seen if mode == "scd2" else []:
         assert keyed(as_of(lake.rows(), moment)) == then
     assert lake.commits() == list(range(1, 26))
@@ -453,18 +457,18 @@ def test_large_batches_write_the_table_again(mode: str, tmp_path: Path, monkeypa
 @pytest.mark.parametrize("mode", ["mirror", "scd2"])
 def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each expression names at most some keys."""
-    from qbcd.sinks.lake import iceberg
+    from qbcd.sinks.lake import iceberg_library, tables
 
     lake, sizes = lake_of("iceberg", tmp_path), []
-    plain = iceberg._any_of
+    plain = iceberg_library._any_of
 
     def counted(keys: Any, names: Any) -> Any:
         sizes.append(len(keys))
         return plain(keys, names)
 
-    monkeypatch.setattr(iceberg, "PAIRS_OF_A_PIECE", 2)
-    monkeypatch.setattr(iceberg, "LARGE", 0)
-    monkeypatch.setattr(iceberg, "_any_of", counted)
+    monkeypatch.setattr(iceberg_library, "PAIRS_OF_A_PIECE", 2)
+    monkeypatch.setattr(tables, "LARGE", 0)
+    monkeypatch.setattr(iceberg_library, "_any_of", counted)
     sink = lake.sink(mode=mode)
     for batch, rows in drawn(25, seed=3):
         sink.write(batch)

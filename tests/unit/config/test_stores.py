@@ -1,4 +1,4 @@
-"""Paths of stores, their options, `roll` and `keep` in a configuration, and problems of stores in words."""
+"""Places of sinks in a configuration: stores with their options, catalogs, topics; problems of stores in words."""
 
 from __future__ import annotations
 
@@ -93,6 +93,40 @@ def test_wrong_settings_of_stores_have_a_place_and_a_remedy(tmp_path: Path, sink
     assert message in str(caught.value)
     assert "qbcd.yaml:4: sinks.lake" in str(caught.value)
     assert "canary" not in str(caught.value).lower()
+
+
+@pytest.mark.parametrize(
+    ("catalog", "uri", "warehouse"),
+    [
+        ("{uri: 'sqlite:///cat/c.db', warehouse: lake}", "sqlite:///{0}/cat/c.db", "file://{0}/lake"),
+        ("{uri: 'sqlite:////srv/c.db', warehouse: 'file:///srv/a b'}", "sqlite:////srv/c.db", "file:///srv/a b"),
+        ("{uri: 'sqlite:///c.db?timeout=9', warehouse: 's3a://b/x'}", "sqlite:///{0}/c.db?timeout=9", "s3a://b/x"),
+        ("{uri: 'postgresql://me@h/d', warehouse: ./lake}", "postgresql://me@h/d", "file://{0}/lake"),
+        ("{uri: 'https://h', warehouse: lake}", "https://h", "lake"),
+    ],
+)
+def test_places_of_an_iceberg_catalog(tmp_path: Path, catalog: str, uri: str, warehouse: str) -> None:
+    """Relative ones start from the file's folder; the warehouse of a REST catalog is a name."""
+    found = loaded(tmp_path, f"{{type: iceberg, catalog: {catalog}}}").sinks["lake"].options["catalog"]
+    assert found == {"uri": uri.format(tmp_path), "warehouse": warehouse.format(tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ("topic: '{shema}.x'", "sinks.lake.topic: there is an unknown placeholder (write a name with {stream}"),
+        ("topic: my topic", "sinks.lake.topic: not the name of a topic (write one of A-Z a-z 0-9 . _ -)"),
+        ("acks_topic: a/b", "sinks.lake.acks_topic: not the name of a topic"),
+        ("schemas: true", "`schemas` is for envelope debezium (remove it)"),
+        ("envelope: debezum", "(expected 'qbcd' or 'debezium')"),
+        ("properties: {sasl.passwort: x}", "this property is not allowed (there are client.id,"),
+        ("properties: {sasl.password: x}", "the secret is written in the file (use ${env:NAME}"),
+    ],
+)
+def test_mistakes_in_a_topic_sink(tmp_path: Path, options: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, f"{{type: kafka, servers: 'h:9092', {options}}}")
+    assert expected in str(caught.value)
 
 
 def test_secrets_of_code_are_accepted() -> None:
