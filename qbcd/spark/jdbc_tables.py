@@ -66,20 +66,30 @@ class JdbcSession:
             statement.close()
 
     def primary_key(self, schema: str, table: str) -> tuple[str, ...]:
-        """Return the names of a table's primary key, in order; empty if the driver shows none."""
-        catalog, _, bare = schema.rpartition(".")
+        """Return the names of a table's primary key, in order; empty if the driver shows none.
+
+        Databases that find a quoted name in any case may have it in another one.
+        """
         with suppress(Exception):  # many accounts may not read the catalog: then the configuration names the key
-            found = self._connection.getMetaData().getPrimaryKeys(catalog or None, bare or None, table)
-            try:
-                named: list[tuple[int, str, str]] = []
-                while found.next():
-                    place = (int(found.getShort("KEY_SEQ")), str(found.getString("COLUMN_NAME")))
-                    named.append((*place, str(found.getString("TABLE_SCHEM"))))
-            finally:
-                found.close()
-            if len({of_schema for _, _, of_schema in named}) == 1:
-                return tuple(name for _, name, _ in sorted(named))
+            if found := self._primary_key(schema, table):
+                return found
+            names = [(s, t) for s, t in self.tables()[0] if schema.lower() in ("", s.lower())]
+            alike = [(s, t) for s, t in names if t.lower() == table.lower()]
+            if len(alike) == 1 and alike[0][1] != table:
+                return self._primary_key(*alike[0])
         return ()
+
+    def _primary_key(self, schema: str, table: str) -> tuple[str, ...]:
+        catalog, _, bare = schema.rpartition(".")
+        found = self._connection.getMetaData().getPrimaryKeys(catalog or None, bare or None, table)
+        try:
+            named: list[tuple[int, str, str]] = []
+            while found.next():
+                place = (int(found.getShort("KEY_SEQ")), str(found.getString("COLUMN_NAME")))
+                named.append((*place, str(found.getString("TABLE_SCHEM"))))
+        finally:
+            found.close()
+        return tuple(name for _, name, _ in sorted(named)) if len({s for _, _, s in named}) == 1 else ()
 
     def tables(self) -> tuple[list[tuple[str, str]], str]:
         """Return schema and name of each table in the current catalog, and the current schema.

@@ -316,12 +316,13 @@ def running_java(driver_classes: Sequence[str]) -> Any:
     """
     if "pyspark" not in sys.modules:
         return None
-    with _quiet_pyspark():
+    with _quiet_pyspark():  # the first call with an argument imports more of it
         from pyspark import SparkContext
-    jvm = SparkContext._jvm
-    if jvm is None or _has_ended():
-        return None
-    return jvm if all(can_load(jvm, name) for name in driver_classes) else None
+
+        jvm = SparkContext._jvm
+        if jvm is None or _has_ended():
+            return None
+        return jvm if all(can_load(jvm, name) for name in driver_classes) else None
 
 
 def _fix_sql_settings(session: SparkSession) -> None:

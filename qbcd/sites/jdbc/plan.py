@@ -45,7 +45,7 @@ def plan_of_rows(context: LakeContext, config: StreamConfig, settings: Settings,
     """Return the stream's plan by the driver's metadata.
 
     Raises:
-        ConfigError: A column does not exist.
+        ConfigError: A column does not exist, or an option is not possible.
         SchemaChanged: Table or configuration are not as they were at `prepare`.
         UnsafeKey: There is no key.
         UnsupportedType: A column cannot be read without a loss.
@@ -62,10 +62,26 @@ def plan_of_rows(context: LakeContext, config: StreamConfig, settings: Settings,
     plan = _divided(source, plan, config, row)
     if WholeRows(plan).divided == "key":
         plan = plan.with_options(**{READERS: settings.connections})
+    _check_consistency(config, WholeRows(plan))
     if row is not None and row.prepared:
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def _check_consistency(config: StreamConfig, strategy: WholeRows) -> None:
+    """Refuse one state of all rows where several statements read them.
+
+    Raises:
+        ConfigError: The configuration asks for it.
+    """
+    if strategy.at_once and (strategy.added_up or strategy.readers > 1):
+        raise ConfigError(
+            "with a JDBC driver alone, `consistency: snapshot` needs one statement that reads all rows",
+            stream=config.name,
+            where=config.place("strategy", "consistency"),
+            remedy="write jdbc: {checksums: here} and connections: 1 at the source, or remove `consistency`",
+        )
 
 
 def _check_window(config: StreamConfig, source: JdbcSource, found: Sequence[ResultColumn], plan: StreamPlan) -> None:

@@ -336,7 +336,7 @@ def poll_rows(poll: RowsPoll) -> Detection:
     asks = _Asked(known, known, division, audited, started)
     if poll.strategy.added_up:
         asks = _asked_by_sums(poll, asks)
-    elif not audited and not _found_many(poll):
+    elif not (audited or poll.strategy.at_once or _found_many(poll)):
         asks = _asked_by_groups(poll, asks)
     if not asks.asked:
         cost = asks.cost(0, 0, 0)
