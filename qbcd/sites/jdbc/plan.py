@@ -25,6 +25,7 @@ from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.values import Settings
 from qbcd.spark.jdbc_tables import JdbcSession, ResultColumn, asked, reads_nothing
 from qbcd.spark.row_digests import fixed_size
+from qbcd.sql.restriction import check_restriction
 from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
 from qbcd.strategies.whole_rows import ADDED_UP, DIVIDED, READERS
@@ -45,12 +46,13 @@ def plan_of_rows(context: LakeContext, config: StreamConfig, settings: Settings,
     """Return the stream's plan by the driver's metadata.
 
     Raises:
-        ConfigError: A column does not exist, or an option is not possible.
+        ConfigError: A column does not exist, or an option or the restriction is not possible.
         SchemaChanged: Table or configuration are not as they were at `prepare`.
         UnsafeKey: There is no key.
         UnsupportedType: A column cannot be read without a loss.
     """
     source = source_of(context)
+    check_restriction(config.where or "", source.profile.sqlglot, place=config.place("where"))
     if row is not None and row.prepared:
         check_requested(context.stream, settings.requested, row.checkpoint)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from qbcd.local.travelled import ENCODER
 from qbcd.sites.jdbc import poll
 from tests.support.firebird_server import VERSIONS
 from tests.support.jdbc_histories import History
@@ -87,7 +88,7 @@ def test_digests_of_another_version_are_refused(jdbc_spark: SparkSession, tmp_pa
     with history.open() as project:
         project.prepare()
     with pytest.MonkeyPatch.context() as patch, history.open() as project:
-        patch.setattr(poll, "ENCODER", poll.ENCODER + 1)
+        patch.setattr(poll, "ENCODER", ENCODER + 1)
         [outcome] = project.run(once=True).outcomes
         assert "computed by another version" in str(outcome.error)
 

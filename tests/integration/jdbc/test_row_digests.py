@@ -67,7 +67,7 @@ def test_digests_of_a_corpus_have_the_specified_bytes(spark: SparkSession) -> No
     rows = [tuple((None, *CORPUS[kind])[i % (len(CORPUS[kind]) + 1)] for kind in kinds) for i in range(most + 2)]
     rows += [(None,) * len(kinds), *((*row[:1], None, *row[2:]) for row in rows)]
     schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
-    frame = spark.createDataFrame(rows, schema)  # type: ignore[type-var]
+    frame = spark.createDataFrame(rows, schema)
     digest = row_digests.digest_of(frame.columns)
     expected = [row_digest([bytes_of(kind, v) for kind, v in zip(kinds, row, strict=True)]) for row in rows]
     assert [found for (found,) in frame.selectExpr(digest).collect()] == expected
