@@ -57,6 +57,13 @@ def test_a_restriction_with_a_column_that_does_not_exist(place: JdbcPlace, tmp_p
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("place", NAMES, indirect=True)
+def test_a_restriction_that_leaves_its_brackets(place: JdbcPlace, tmp_path: Path) -> None:
+    key = place.quoted("id")
+    assert remedy(place, tmp_path, where=f"{key} > 0) OR ({key} < 0").startswith("write one boolean expression")
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("place", NAMES, indirect=True)
 def test_a_database_that_does_not_exist(place: JdbcPlace, tmp_path: Path) -> None:
     said = remedy(replace(place, url=place.url.replace("shop", "none").replace(".fdb", "2.fdb")), tmp_path)
     assert said.startswith("check the path or the database"), said
