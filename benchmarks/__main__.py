@@ -42,6 +42,7 @@ COMPARISONS = {
     "lakes": "One large commit into Delta and Iceberg next to the libraries' own write, and many small ones",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
+    "wide_digests": "Digest scans of 64 and of 128 bits",
     "set_digests": "Digests of sets on PostgreSQL: as they are, sorted, and by a sum over elements",
     "matcher": "Subscriptions against events, and joins of sets, in this process",
     "subscriptions": "Polls with many subscriptions, against polls without",

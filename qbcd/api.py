@@ -215,7 +215,7 @@ class StreamHandle:
 
         Do nothing if the stream is already prepared; `warnings` of the report say so.
         """
-        self._parts.capture([self.name])
+        self._parts.streams.capture([self.name])
         stream = self._parts.open_stream(self.name)
         with one_message(stream):
             return prepare_stream(stream)
@@ -341,7 +341,7 @@ class StreamHandle:
 
         with self._parts.read_only():
             stream = self._parts.open_stream(self.name)
-            if self._parts.has_one_strategy(self.name):
+            if self._parts.streams.has_one_strategy(self.name):
                 return None
             row = stream.site.context.row()
             plan, _ = plan_of(stream, row)
@@ -434,7 +434,7 @@ class Project:
 
         Tables that have appeared since the first `prepare` have a stream only if their entry captures new tables.
         """
-        return [StreamHandle(self._parts, config) for config in self._parts.roster().streams.values()]
+        return [StreamHandle(self._parts, config) for config in self._parts.streams.roster().streams.values()]
 
     def stream(self, name: str) -> StreamHandle:
         """Return the stream called `name`.
@@ -443,7 +443,7 @@ class Project:
             ConfigError: There is no such stream.
         """
         self._parts.refuse_closed()
-        return StreamHandle(self._parts, self._parts.stream_config(name))
+        return StreamHandle(self._parts, self._parts.streams.config(name))
 
     def left(self) -> list[LeftStream]:
         """Return prepared streams that are no longer configured.
@@ -472,7 +472,7 @@ class Project:
             with self._parts.read_only():
                 return foreign_stream(self._parts, name)
         with self._parts.read_only():
-            configured = self._parts.roster().find(name) is not None
+            configured = self._parts.streams.roster().find(name) is not None
         if not configured:
             with self._parts.read_only():
                 for left in left_streams(self._parts, [name]):
@@ -492,13 +492,14 @@ class Project:
 
         parts, config = self._parts, self.config
         parts.refuse_closed()
+        engines, drivers = parts.engines, parts.sources.drivers()
         found = check.check_machine(
-            parts.drivers(), parts.workdir, config.spark, parts.spark, parts.check_settings, config.engines
+            drivers, engines.workdir, config.spark, parts.spark, engines.check_settings, config.engines
         )
         with parts.read_only():
             found += check.check_state_folder(config.state_url()) if parts.state_is_new else []
             found += check.check_patterns(parts) if not streams else []
-            names = parts.select_streams(streams, new=True)
+            names = parts.streams.select(streams, new=True)
             places = SinkPlaces()
             for of_stream in parts.in_rounds(
                 names, lambda one: check.check_stream(one, parts.all_sites(one.name), places)
@@ -531,14 +532,14 @@ class Project:
         """
         parts, found, lock = self._parts, dict[str, Preparation](), threading.Lock()
         parts.refuse_closed()
-        names = parts.capture_all(streams)
-        if not names and (problem := next(iter(parts.roster().problems), None)) is not None:
+        names = parts.streams.capture_all(streams)
+        if not names and (problem := next(iter(parts.streams.roster().problems), None)) is not None:
             raise problem
 
         def prepare(name: str) -> None:
             if stop is not None and stop.is_set():
                 return
-            done = _prepared(StreamHandle(parts, parts.stream_config(name)))
+            done = _prepared(StreamHandle(parts, parts.streams.config(name)))
             with lock:
                 found[name] = done
                 on_prepared(done)
@@ -564,7 +565,8 @@ class Project:
         parts = self._parts
         parts.refuse_closed()
         with parts.read_only():
-            names = [name for name in parts.select_streams(streams) if streams or not parts.has_one_strategy(name)]
+            known = parts.streams
+            names = [name for name in known.select(streams) if streams or not known.has_one_strategy(name)]
             before = {name: parts.written_rows(name) for name in names} if watch else {}
             if watch:
                 wait(watch)
@@ -585,7 +587,7 @@ class Project:
         Raises:
             ConfigError: A name is not the name of a stream.
         """
-        handles = [self.stream(name) for name in self._parts.select_streams(streams)]
+        handles = [self.stream(name) for name in self._parts.streams.select(streams)]
         return [_verified(handle) for handle in handles]
 
     def subscriptions(self, event: Mapping[str, Any] | None = None) -> Listing:
@@ -605,15 +607,15 @@ class Project:
         parts, written = self._parts, self.config.subscriptions
         if written is None:
             raise ConfigError("there is no section `subscriptions`", remedy="docs/how-to/match-conditions.md has one")
-        found, everything = Listing(), parts.subscriptions
+        found, everything = Listing(), parts.enriching.subscriptions
         with parts.read_only():
             everything.renew()
-            names = [name for name in parts.roster().streams if written.allowed(name) is not None]
+            names = [name for name in parts.streams.roster().streams if written.allowed(name) is not None]
             if event is not None and (named := trial_stream(event)) not in names:
                 raise ConfigError(f"the event is of {named!r}, a stream without subscriptions")
             for name in names:
                 stream = parts.open_stream(name)
-                enricher = parts.subscription_enricher(stream)
+                enricher = parts.enriching.subscription_enricher(stream)
                 assert enricher is not None
                 enricher.writes_status = False
                 row = stream.site.context.row()
@@ -633,7 +635,7 @@ class Project:
 
         parts = self._parts
         with parts.read_only():
-            return parts.in_rounds(parts.select_streams(streams), stream_status)
+            return parts.in_rounds(parts.streams.select(streams), stream_status)
 
     def run(
         self,
@@ -686,12 +688,12 @@ def run_job(
     Without names it also follows the tables of patterns.
     """
     named = [streams] if isinstance(streams, str) else list(streams)
-    parts.stopping, parts.jobs = stop.is_set, options.jobs or parts.config.jobs
+    parts.stopping, parts.sources.jobs = stop.is_set, options.jobs or parts.config.jobs
     lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
     patterns = [] if named else [entry.source for entry in parts.config.patterns]
     try:
         watch = TableWatch(parts, options.tables) if patterns else None
-        names = watch.streams() if watch else parts.select_streams(named)
+        names = watch.streams() if watch else parts.streams.select(named)
         work = [parts.open_stream(name, **lifted, ask=False) for name in names]
         with (
             _notifying(parts, work) as notify,
@@ -711,14 +713,14 @@ def run_job(
                     notify.follow(stream)
                 options.tables.on_stream(stream)
 
-            made = replace(events, on_outcome=on_outcome, refresh=parts.refresh, jobs=parts.jobs_of)
+            made = replace(events, on_outcome=on_outcome, refresh=parts.refresh, jobs=parts.sources.jobs_of)
             if options.once:
                 return run_once(work, made, stop)
             if watch is not None:
                 made = replace(made, renew=partial(_renewed, parts, watch, on_stream))
             return run_always(work, made, stop, patterns)
     finally:
-        parts.stopping, parts.jobs = lambda: False, 1  # a later poll is another job
+        parts.stopping, parts.sources.jobs = lambda: False, 1  # a later poll is another job
 
 
 def _notifying(parts: ProjectParts, work: Sequence[Stream]) -> AbstractContextManager[Notifications | None]:

@@ -129,7 +129,7 @@ def _foreign_site(project: ProjectParts, name: str) -> tuple[Site, str, Callable
 
     The source of a configured stream comes first.
     """
-    configured = project.roster().find(name)
+    configured = project.streams.roster().find(name)
     own = configured.source if configured is not None else ""
     sites = [site for site in project.all_sites(name) if site.context.kind == "database"]
     ours, failed = False, None
@@ -156,7 +156,7 @@ def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[Lef
     Raises:
         QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere.
     """
-    roster = project.roster()
+    roster = project.streams.roster()
     configured = {*roster.streams, *roster.new}
     known = project.state.names() - configured
     found: list[LeftStream] = []
@@ -177,9 +177,9 @@ def _kept(project: ProjectParts, name: str, site: Site) -> list[LeftStream]:
     if row is None or not row.prepared or row.project_id != project.state.project_id:
         return []
     place = "the workdir" if site.context.kind == "lake" else _schema_of(site)
-    table = project.roster().dropped.get(name)
+    table = project.streams.roster().dropped.get(name)
     dropped = "" if table is None else f"{table.schema}.{table.name}"
-    forget = partial(project.known_tables.forget, [name])
+    forget = partial(project.streams.known_tables.forget, [name])
     return [LeftStream(name, place, len(site.context.batches()), site, project.refuse_closed, forget, dropped)]
 
 

@@ -1,8 +1,8 @@
 """Write the table of the campaign's results into tests/campaign/README.md, from the files that the runs wrote.
 
-`make campaign-report` does it for the results of one commit. Results of several commits are refused, except with
-`--each-commit`, since each line names its commit; `--commit` chooses one. Failed and skipped cases are listed on
-standard output. Exit code 1: a part is missing, incomplete or failed.
+`make campaign-report` does it for the results of one commit. Results of several commits, or of a tree with changes, are
+refused, except with `--each-commit`, since each line names its commit; `--commit` chooses one. Failed and skipped cases
+are listed on standard output, and parts that are missing. Exit code 1: a part is missing, incomplete or failed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from tests.campaign.parts import PARTS, engines_of
-from tests.campaign.results import ROOT, Results, folder, read
+from tests.campaign.results import CHANGES, ROOT, Results, folder, read
 
 PAGE = ROOT / "tests/campaign/README.md"
 BEGIN, END = "<!-- campaign-report -->\n", "<!-- end of campaign-report -->\n"
@@ -22,8 +22,8 @@ COLUMNS = ("part", "engine", "cases", "passed", "failed", "skipped", "not run", 
 HEAD = f"| {' | '.join(COLUMNS)} |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
 
 
-class SeveralCommits(Exception):
-    """The results are of several commits, and the caller did not ask for them."""
+class NotOneCommit(Exception):
+    """The results are not of one commit, and the caller did not ask for that."""
 
 
 def table(found: Iterable[Results], *, each_commit: bool = False) -> str:
@@ -32,14 +32,19 @@ def table(found: Iterable[Results], *, each_commit: bool = False) -> str:
     Of several commits each line names its own, and a part has a line for each.
 
     Raises:
-        SeveralCommits: There are results of several commits, and `each_commit` is not set.
+        NotOneCommit: There are results of several commits or of changed files, and `each_commit` is not set.
     """
     rows = sorted(found, key=lambda r: (list(PARTS).index(r.line.part), r.line.servers, r.line.engine))
     commits = sorted({r.commit for r in rows})
     if len(commits) > 1 and not each_commit:
-        raise SeveralCommits(
+        raise NotOneCommit(
             f"the results are of {len(commits)} commits: {', '.join(commits)}. fix: choose one with --commit, "
             "or show the commit of each line with --each-commit"
+        )
+    if (changed := [c for c in commits if c.endswith(CHANGES)]) and not each_commit:
+        raise NotOneCommit(
+            f"files differed from the commit when results of {changed[0]} were written. fix: commit, and run the "
+            "parts again; or show the lines as they are with --each-commit"
         )
     lines = [_line(r) for r in rows]
     there = {(r.line.part, r.line.engine) for r in rows if not r.line.servers}
@@ -84,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         found = [r for r in found if r.commit == options.commit]
     try:
         text = table(found, each_commit=options.each_commit)
-    except SeveralCommits as error:
+    except NotOneCommit as error:
         print(error, file=sys.stderr)
         return 1
     if options.print:

@@ -14,7 +14,7 @@ def check_choices(parts: ProjectParts, names: list[str]) -> list[Finding]:
     """
     found = []
     for name in names:
-        if not parts.config.strategy_of(parts.stream_config(name)).chooses:
+        if not parts.config.strategy_of(parts.streams.config(name)).chooses:
             continue
         try:
             advice = parts.advise(name)

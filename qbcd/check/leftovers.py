@@ -21,7 +21,7 @@ def check_left(project: ProjectParts, *, state_is_new: bool) -> list[Finding]:
         found = [Finding("state", "warning", left.describe()) for left in left_streams(project)]
     except QbcdError as error:
         found = [Finding("state", "warning", f"streams that are no longer configured could not be listed: {error}")]
-    workdir = project.workdir
+    workdir = project.engines.workdir
     if state_is_new and _has_projects(workdir):
         found.append(
             Finding(

@@ -8,7 +8,7 @@ from qbcd.project import ProjectParts
 
 def check_patterns(project: ProjectParts) -> list[Finding]:
     """Report tables that patterns match and cannot capture, and tables that are new."""
-    roster = project.roster()
+    roster = project.streams.roster()
     found = [failed("tables", problem) for problem in roster.problems]
     found += [
         Finding(

@@ -108,8 +108,8 @@ def _streams_without_choice(project: Project) -> tuple[list[str], list[str]]:
 
     parts = parts_of(project)
     with parts.read_only():
-        named = [name for name in parts.select_streams(()) if parts.has_one_strategy(name)]
-        files = [name for name in named if parts.reads_files(name)]
+        named = [name for name in parts.streams.select(()) if parts.streams.has_one_strategy(name)]
+        files = [name for name in named if parts.streams.reads_files(name)]
         return files, [name for name in named if name not in files]
 
 

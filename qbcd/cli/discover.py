@@ -45,7 +45,7 @@ def discover(output: Output, source: SourceName, tables: Patterns = None, write:
         parts = parts_of(project)
         with parts.read_only():
             refuse_no_database(parts.config, source)
-            found = found_in(parts.config, parts.source(source), parts.roster(), tables or ())
+            found = found_in(parts.config, parts.source(source), parts.streams.roster(), tables or ())
     with output.working("comparing strategies"):
         found = _advised(parts.config, source, found[:COMPARED]) + found[COMPARED:]
     missing, lines = [one for one in found if not one.stream], drafted(source, found)
@@ -168,7 +168,7 @@ def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:
     with Project(config) as project:
         parts = parts_of(project)
         with parts.read_only():
-            found = found_in(parts.config, parts.source(_NAME), parts.roster())
+            found = found_in(parts.config, parts.source(_NAME), parts.streams.roster())
     if not found:
         raise ConfigError("the role sees no table in this database", remedy="grant it SELECT, or name another database")
     text = new_file(_NAME, url, [_uncaptured(one) for one in found])

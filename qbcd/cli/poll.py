@@ -105,7 +105,7 @@ class Job:
 
         names = list(streams) or [handle.name for handle in self.project.streams]
         if self.options.prepare:
-            names = parts_of(self.project).capture_all(streams)
+            names = parts_of(self.project).streams.capture_all(streams)
         prepare = self._unprepared(names) if self.options.prepare else []
         if not (self.options.once or self.options.prepare) and self._nothing_is_prepared(names):
             raise _nothing_prepared(names, all_streams=not streams)
@@ -195,7 +195,7 @@ class Job:
             return any(is_prepared(parts.open_stream(name)) is not False for name in streams)
 
         with parts.read_only():
-            return not first_true([partial(may_poll, streams) for streams in parts.by_source(names).values()])
+            return not first_true([partial(may_poll, streams) for streams in parts.streams.by_source(names).values()])
 
     def _prepare(self, names: Sequence[str]) -> list[int]:
         """Prepare streams, several at once; return exit codes. After a signal, begin no other one."""

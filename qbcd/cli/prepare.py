@@ -48,8 +48,8 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
     with output.project() as project:
         parts = parts_of(project)
         # an unknown name stops the command before anything is created
-        names = _all_tables(parts, streams or ()) if dry_run else parts.capture_all(streams or ())
-        problems = [] if streams else parts.roster().problems
+        names = _all_tables(parts, streams or ()) if dry_run else parts.streams.capture_all(streams or ())
+        problems = [] if streams else parts.streams.roster().problems
         codes = [problem.exit_code for problem in problems]
         for problem in problems:
             output.error(problem)
@@ -60,8 +60,8 @@ def prepare(output: Output, streams: StreamNames = None, dry_run: DryRun = False
 def _all_tables(parts: ProjectParts, streams: Sequence[str]) -> Sequence[str]:
     with parts.read_only():
         for name in streams:
-            parts.stream_config(name)
-        return parts.select_streams(streams, new=True)
+            parts.streams.config(name)
+        return parts.streams.select(streams, new=True)
 
 
 def _ddl_code(output: Output, project: Project, name: str) -> int:

@@ -27,7 +27,7 @@ def report(output: Output, streams: StreamNames = None, to: To = Path("report.ht
     with output.project() as project, output.working("reading the state"):
         parts = parts_of(project)
         with parts.read_only():
-            names = parts.select_streams(streams or ())
+            names = parts.streams.select(streams or ())
             found = parts.in_rounds(names, lambda stream: facts_of(stream, len(names)))
         listed = [(facts, shown_data(output, facts.status)) for facts in found]
     try:

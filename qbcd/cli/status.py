@@ -95,7 +95,7 @@ def _new_tables(project: Project) -> list[str]:
 
     parts = parts_of(project)
     with parts.read_only():
-        return [f"{one.table_schema}.{one.table_name}" for one in parts.roster().new.values()]
+        return [f"{one.table_schema}.{one.table_name}" for one in parts.streams.roster().new.values()]
 
 
 def _tables(names: list[str]) -> str:

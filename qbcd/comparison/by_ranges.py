@@ -131,7 +131,7 @@ class TableSide(Side):
             session=None if self._sessions.snapshot else self._sessions.session,
             amount=self.table.amount,
         )
-        found = fetch_rows(database, reads, row_fields([c.travel for c in self.strategy.plan.captured]))
+        found = fetch_rows(database, reads, row_fields(self.strategy.plan))
         listed = ", ".join("CAST(1 AS BIGINT) AS range_id" if n == "range_id" else n for n in found.columns)
         return Query(f"SELECT {listed} FROM ({found.sql})", found.columns)
 

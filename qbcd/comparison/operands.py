@@ -208,9 +208,10 @@ class TableOperand(Operand):
 
     @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
-        statement = self.strategy(captured, keys).images([KeyRange(1, None, None)], typed=False)
-        fields = row_fields([c.travel for c in captured])
-        rows = fetch_rows(database, SourceReads(self.source, STREAM, [statement], amount=self.amount), fields)
+        strategy = self.strategy(captured, keys)
+        statement = strategy.images([KeyRange(1, None, None)], typed=False)
+        reads = SourceReads(self.source, STREAM, [statement], amount=self.amount)
+        rows = fetch_rows(database, reads, row_fields(strategy.plan))
         return rows, _count(database, rows)
 
     @override

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from itertools import chain, count
 from pathlib import Path
@@ -358,6 +359,15 @@ class ProjectConfig(Section):
         Without a file, it is the key path alone.
         """
         return self._document.where(path)
+
+    @contextmanager
+    def placed(self, *path: str) -> Iterator[None]:
+        """Add the place of the key `path` to configuration errors within the block."""
+        try:
+            yield
+        except ConfigError as error:
+            error.where = error.where or self.where(*path)
+            raise
 
     def shown(self, value: str, *path: str | int) -> str:
         """Return the value at a key path for a message; of a value from a placeholder, as written."""

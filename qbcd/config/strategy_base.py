@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 from pydantic import Field, model_validator
 from typing_extensions import override
@@ -193,6 +193,41 @@ class StrategyConfig(Section):
         Then an audit can find more, since it compares each row.
         """
         return False
+
+
+class ReplicaOptions(StrategyConfig):
+    """Options for the part of a row that a replica keeps.
+
+    Attributes:
+        replica: The stored part of a row: its values, or key and digest.
+        digest: Bits of a digest, with `replica: digest`.
+    """
+
+    replica: Literal["rows", "digest"] = "rows"
+    digest: Literal[64, 128] = 64
+
+    @model_validator(mode="after")
+    def _digest_of_digests(self) -> ReplicaOptions:
+        if "digest" in self.model_fields_set and self.replica != "digest":
+            what = "`digest` is the size of what `replica: digest` keeps"
+            raise wrong(what, "write `replica: digest`, or remove `digest`", at="digest")
+        return self
+
+    @classmethod
+    @override
+    def frozen_value(cls, name: str, value: Any) -> Any:
+        """Freeze 64 bits as None, as in streams prepared before there was a choice."""
+        return None if (name, value) == ("digest", 64) else super().frozen_value(name, value)
+
+    @property
+    @override
+    def without_old_values(self) -> str:
+        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
+
+    @property
+    @override
+    def old_values_remedy(self) -> str:
+        return "`replica: rows`"
 
 
 class VisitOptions(StrategyConfig):

@@ -113,3 +113,14 @@ class Expressions(Collaborator, ABC):
     def statement_form(self, tree: exp.Expression) -> exp.Expression:
         """Return the statement with forms that the database has, instead of those that it lacks."""
         return tree
+
+
+class SupportsWideDigests(ABC):
+    """A database that computes two independent hashes of a row (option `digest: 128`)."""
+
+    @abstractmethod
+    def wide_digest(self, columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+        """Return a row digest of 126 bits over `columns`; never NULL.
+
+        It is a decimal(38,0) without a sign: 63 bits of one hash times `qbcd.model.plans.HALF`, plus 63 of the other.
+        """

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from qbcd.common.on_demand import on_demand
 
 if TYPE_CHECKING:
-    from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+    from qbcd.enrichment.enricher import BatchToEnrich, Enricher, SelectingEnricher
     from qbcd.enrichment.stage import Enrichment, forget_files
     from qbcd.enrichment.view import BatchView
 else:
     __getattr__ = on_demand(
-        __name__, enricher="Enricher BatchToEnrich", stage="Enrichment forget_files", view="BatchView"
+        __name__, enricher="Enricher SelectingEnricher BatchToEnrich", stage="Enrichment forget_files", view="BatchView"
     )
 
-__all__ = ["BatchToEnrich", "BatchView", "Enricher", "Enrichment", "forget_files"]
+__all__ = ["BatchToEnrich", "BatchView", "Enricher", "Enrichment", "SelectingEnricher", "forget_files"]

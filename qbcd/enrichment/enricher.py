@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from qbcd.model import BatchHeader, Travel
 
@@ -47,13 +47,11 @@ class Enricher(ABC):
     Attributes:
         field: The name of the field in events.
         travel: The form for typed readers: an array, whose JSON text is read, or a text, which is the JSON itself.
-        selects: Sinks may take only the events that it selects: those whose value is not ``[]``.
         holds: An event whose value is NULL waits, and the enricher is asked again at each poll.
     """
 
     field: str
     travel: Travel
-    selects: ClassVar[bool] = False
     holds: bool = False
 
     def begin(self) -> None:  # noqa: B027 -- most enrichers have nothing to renew
@@ -84,13 +82,6 @@ class Enricher(ABC):
         """
         yield from ()
 
-    def chosen(self, batch: BatchToEnrich, digests: Collection[str]) -> Iterator[pa.Array]:
-        """Yield the values of all events, as :meth:`values`, for some of what it selects events by.
-
-        Only an enricher that `selects` has them.
-        """
-        raise NotImplementedError
-
     @abstractmethod
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
         """Yield the values of all events in the order of their ordinals, in pieces of any size.
@@ -99,4 +90,16 @@ class Enricher(ABC):
 
         Raises:
             QbcdError: It cannot; the batch waits, and the next poll tries again.
+        """
+
+
+class SelectingEnricher(Enricher):
+    """Sinks may take only the events that it selects: those whose value is not ``[]``."""
+
+    @abstractmethod
+    def chosen(self, batch: BatchToEnrich, digests: Collection[str]) -> Iterator[pa.Array]:
+        """Yield the values of all events, as :meth:`values`, by some of its criteria only.
+
+        Args:
+            digests: Digests of these criteria.
         """

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from qbcd.common import hooks
 from qbcd.common.wording import counted
-from qbcd.enrichment.enricher import BatchToEnrich, Enricher
+from qbcd.enrichment.enricher import BatchToEnrich, Enricher, SelectingEnricher
 from qbcd.enrichment.view import BatchView
 from qbcd.errors import LocalFailed, QbcdError, SourceSilent, StateConflict
 from qbcd.model import WAITED, BatchHeader, Travel, digest_of
@@ -62,7 +62,7 @@ class Enrichment:
         self._proven: dict[str, Path] = {}
         self._begun = self._collected = self._released = False
         self._through: Number = (0, 0)  # every batch up to here that needs a result has one
-        places = [place for place, one in enumerate(enrichers) if one.selects]
+        places = [place for place, one in enumerate(enrichers) if isinstance(one, SelectingEnricher)]
         assert len(places) <= 1, "one enricher selects events"
         self._select = places[0] if places else None
 
@@ -121,11 +121,12 @@ class Enrichment:
             return
         batches = self._context.batches()
         there = {_number(header) for header in batches}
-        left = [number for number, one in self._rows.items() if one.file and number not in there]
+        first = min(there, default=None)
+        left = [number for number, one in self._rows.items() if one.file and (first is None or number < first)]
         if left:
-            drop_enriched(self._context.project, self._context.stream, left)
-            for number in left:
-                del self._rows[number]
+            mark = drop_enriched(self._context.project, self._context.stream, left)
+            kept = {number: one for number, one in self._rows.items() if one.file and number not in left}
+            self._rows = {mark.number: mark, **kept}
         from qbcd.enrichment.files import sweep
 
         named = {one.file for one in self._waiting}
@@ -168,8 +169,8 @@ class Enrichment:
             else:
                 hashed = file.write(_aligned([_ops(batch), *(one.values(batch) for one in self.enrichers)]))
         self._refuse_lost(header, file.rows)
-        hooks.reach("enrichment_written")
         held.keeper.check()
+        hooks.reach("enrichment_written")
         made = EnrichedBatch(
             header.epoch,
             header.seq,
@@ -387,8 +388,7 @@ class Enrichment:
         """
         from qbcd.enrichment.files import FileOfBatch, selected_by
 
-        assert self._select is not None
-        one = self.enrichers[self._select]
+        [one] = [each for each in self.enrichers if isinstance(each, SelectingEnricher)]
         parts = self._parts
         file = FileOfBatch(parts, _number(header), 0, 1, selected_by(0))
         try:

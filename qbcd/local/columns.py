@@ -20,6 +20,7 @@ TYPES: Mapping[str, pa.DataType] = {
     "int": pa.int32(),
     "bigint": pa.int64(),
     "decimal(20,0)": pa.decimal128(20, 0),
+    "decimal(38,0)": pa.decimal128(38, 0),
     "float": pa.float32(),
     "double": pa.float64(),
     "string": pa.string(),
@@ -134,6 +135,7 @@ _INTEGERS = frozenset({"smallint", "int", "bigint"})
 _TAKEN: Mapping[str, tuple[type, ...]] = {
     "boolean": (bool,),
     "decimal(20,0)": (int, Decimal),
+    "decimal(38,0)": (int, Decimal),
     "float": (float,),
     "double": (float,),
     "string": (str,),

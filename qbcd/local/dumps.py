@@ -21,6 +21,7 @@ from qbcd.files.values import BadValue
 from qbcd.local.database import LocalDatabase
 from qbcd.local.query import DIALECT, Query
 from qbcd.model import Column
+from qbcd.model.plans import HALF
 
 _NAIVE = pa.timestamp("us")
 _UNEQUAL = "correct the row; or reset the stream and prepare it again, with another type of the column under `types`"
@@ -43,12 +44,15 @@ class DumpRows:
         self.rows = 0
 
     @contextmanager
-    def read_into(self, database: LocalDatabase, range_id: int = 0, *, digest: bool) -> Iterator[Query]:
+    def read_into(
+        self, database: LocalDatabase, range_id: int = 0, *, digest: bool, wide: bool = False
+    ) -> Iterator[Query]:
         """In the block, the rows as a query of `database`: ``range_id, key_id, digest, c0..cn``.
 
         Args:
             range_id: The range of all rows.
             digest: Compute the digests; otherwise they are NULL.
+            wide: They are wide.
 
         Raises:
             DumpRefused: A row is not valid, its key is NULL, or the file is truncated.
@@ -56,7 +60,7 @@ class DumpRows:
         name = database.new_name()
         database.connection.register(name, pa.RecordBatchReader.from_batches(self._schema(), self._batches()))
         try:
-            yield Query(self._select(name, range_id, digest=digest), self._columns())
+            yield Query(self._select(name, range_id, digest=digest, wide=wide), self._columns())
         except (duckdb.Error, pa.ArrowException, RuntimeError) as error:
             if self._failed is not None:  # the database has no class for errors of what it reads
                 raise self._failed from error
@@ -112,10 +116,10 @@ class DumpRows:
                 what = f"column {self._captured[place].name} of the key is NULL"
                 raise self._reader.row_refused(row, what)
 
-    def _select(self, name: str, range_id: int, *, digest: bool) -> str:
+    def _select(self, name: str, range_id: int, *, digest: bool, wide: bool) -> str:
         wire = [wire_value(field.type, c, field.name) for field, c in zip(self._schema(), self._captured, strict=True)]
         texts = [text_of(c, value) for c, value in zip(self._captured, wire, strict=True)]
-        judged = row_digest(texts) if digest else "CAST(NULL AS BIGINT)"
+        judged = row_digest(texts, wide=wide) if digest else "CAST(NULL AS BIGINT)"
         values = [f"{value} AS {quoted(f'c{i}', DIALECT)}" for i, value in enumerate(wire)]
         listed = [f"CAST({range_id:d} AS BIGINT) AS range_id", f"{identity(texts[: self._keys])} AS key_id"]
         return f"SELECT {', '.join([*listed, f'{judged} AS digest', *values])} FROM {name}"
@@ -190,9 +194,12 @@ def content(texts: Sequence[str]) -> str:
     return f"concat({', '.join(f'COALESCE(concat(strlen({text}), chr(58), {text}), chr(45))' for text in texts)})"
 
 
-def row_digest(texts: Sequence[str]) -> str:
+def row_digest(texts: Sequence[str], *, wide: bool = False) -> str:
     """Return SQL of the digest of texts.
 
-    It is the first half of the MD5 of their content, as a signed integer.
+    It is the first half of the MD5 of their content, as a signed integer. A wide one has 63 bits of each half.
     """
+    if wide:
+        high, low = (f"(CAST(md5_number_{half}({content(texts)}) AS HUGEINT) % {HALF})" for half in ("upper", "lower"))
+        return f"CAST({high} * {HALF} + {low} AS DECIMAL(38, 0))"
     return f"CAST(CAST(md5_number_upper({content(texts)}) AS HUGEINT) - 9223372036854775808 AS BIGINT)"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from qbcd.connectors.dialects import loaded
 from qbcd.event_sql.duckdb import CONCAT
+from qbcd.model.plans import HALF
 from qbcd.model.wire import Fields
 from qbcd.sql.engine_sql import EngineSql
 from qbcd.sql.render import render
@@ -35,6 +36,8 @@ SPELLING = EngineSql(
         CONCAT: lambda *texts: f"CONCAT({', '.join(texts)})",
         "QBCD_CONTENT": _content,
         "QBCD_MATCHED": lambda value, pattern: f"REGEXP_EXTRACT_ALL({value}, {pattern})",
+        "QBCD_HIGH": lambda digest: f"CAST({digest} AS HUGEINT) // {HALF}",
+        "QBCD_LOW": lambda digest: f"CAST({digest} AS HUGEINT) % {HALF}",
         "QBCD_LAST_BYTE": lambda value: f"ARRAY_SLICE({value}, -1, -1)",
         "QBCD_LEAF": lambda value: f"COALESCE(TRY_CAST('0x' || RIGHT(HEX({value}), 2) AS BIGINT), 0)",
     },

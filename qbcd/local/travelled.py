@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from qbcd.files.columns import arrow_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import content, identity, text_of, wire_value
-from qbcd.local.query import Query
+from qbcd.local.query import Query, duckdb_sql
 from qbcd.model import StreamPlan
 from qbcd.ranges.integers import IntegerRanges
+from qbcd.sql.digest_sums import summands, total
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 CALENDAR = ("date", "timestamp")
@@ -112,13 +113,14 @@ class TravelledRows:
         """Return count and checksum of each range with rows, as one scan finds them."""
         unfit = ", ".join(f"COUNT(*) FILTER (WHERE {one})" for one in unfit_rows(self._plan))
         texts = self._texts()
+        parts = ", ".join(f"SUM({duckdb_sql(part)})" for part in summands(DIGEST, wide=self._plan.wide))
         sql = (
-            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), "
-            f"SUM(CAST({DIGEST} AS HUGEINT)), {unfit} FROM {self._read()} GROUP BY ALL"
+            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), {unfit}, {parts} "
+            f"FROM {self._read()} GROUP BY ALL"
         )
         found = self._database.connection.execute(sql).fetchall()
-        sums = {int(i): (int(n), int(total or 0)) for i, n, total, *_ in found}
-        return BucketSums(sums, sum(row[3] for row in found), sum(row[4] for row in found))
+        sums = {int(i): (int(n), total(parts)) for i, n, _, _, *parts in found}
+        return BucketSums(sums, sum(row[2] for row in found), sum(row[3] for row in found))
 
     def stage(self, buckets: Division, ranges: Sequence[int] | None = None) -> Query:
         """Return the rows as rows of a stage, or those of some ranges.

@@ -10,6 +10,8 @@ from typing import Any
 
 from qbcd.model.columns import Column, Table
 
+HALF = 1 << 63  # a wide digest is one half times it, plus the other half
+
 
 @dataclass(frozen=True)
 class StreamPlan:
@@ -64,6 +66,16 @@ class StreamPlan:
     def option(self, name: str) -> Any:
         """Return the strategy option `name`, or None."""
         return dict(self.options).get(name)
+
+    @property
+    def wide(self) -> bool:
+        """True if row digests have 126 bits (option `digest: 128`); others have 64."""
+        return bool(self.option("digest") == 128)
+
+    @property
+    def digest_type(self) -> str:
+        """The type of a row digest, a whole number, in tables and files."""
+        return "decimal(38,0)" if self.wide else "bigint"
 
     def with_options(self, **values: Any) -> StreamPlan:
         """Return the plan with other values for some of the strategy's options."""

@@ -51,7 +51,7 @@ def openlineage(parts: ProjectParts, streams: Sequence[Stream]) -> Iterator[Call
 
     def events_of(name: str) -> Events:
         if name not in makers:  # of a table that appeared while the job runs
-            makers[name] = Events(parts, parts.stream_config(name), config)
+            makers[name] = Events(parts, parts.streams.config(name), config)
         return makers[name]
 
     sender = _Sender(client, events_of, parts.masking.foreign)

@@ -84,7 +84,7 @@ class TableWatch:
 
     def streams(self) -> list[str]:
         """Return the streams to poll, after new tables were reported or captured."""
-        roster = self._parts.roster()
+        roster = self._parts.streams.roster()
         self._report(roster)
         waiting = self._capture(roster)
         self._streams = [name for name in roster.streams if name not in waiting]
@@ -98,12 +98,12 @@ class TableWatch:
         if self._listing.acquire(blocking=False):  # otherwise another thread asks now
             try:
                 if time.monotonic() - self._asked >= LIST_EVERY_S:
-                    self._parts.roster(again=True)
+                    self._parts.streams.roster(again=True)
                     self.streams()
                     self._asked = time.monotonic()
             finally:
                 self._listing.release()
-        roster = self._parts.roster()
+        roster = self._parts.streams.roster()
         names = [name for name in self._streams if (found := roster.find(name)) and found.source == source]
         return None if set(names) == set(polled) else names
 
@@ -118,7 +118,7 @@ class TableWatch:
             one = roster.dropped[name]
             self._events.on_change(TableChange("dropped", name, f"{one.schema}.{one.name}"))
         gone = [replace(roster.dropped[name], state="gone") for name in roster.unreported]
-        self._parts.known_tables.put([*roster.as_known(reported, "reported"), *gone])
+        self._parts.streams.known_tables.put([*roster.as_known(reported, "reported"), *gone])
         roster.appeared = [name for name in roster.appeared if name in roster.streams]
         roster.unreported.clear()
 
@@ -142,7 +142,7 @@ class TableWatch:
             error.stream = error.stream or name
             self._say_once(str(error), self._events.on_problem, error)
             return False
-        self._parts.capture([name])
+        self._parts.streams.capture([name])
         self._events.on_prepared(name, report)
         return True
 

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from qbcd.errors import EnvironmentMissing
+from qbcd.model.plans import HALF
+from qbcd.sql.digest_sums import total
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,9 +37,18 @@ _THIRDS = ("({d} >> 42)", "(({d} >> 21) & 2097151)", "({d} & 2097151)")
 _SIZES = {"boolean": 1, "smallint": 2, "int": 4, "float": 4, "date": 4}  # bytes of a value; 8 or, of decimals, 16
 
 
-def digest_of(names: Sequence[str]) -> str:
-    """Return Spark's SQL of the digest of columns, each of which may be NULL."""
-    return f"xxhash64({', '.join(f'{name} IS NULL, {name}' for name in names)})"
+def digest_of(names: Sequence[str], *, wide: bool = False) -> str:
+    """Return Spark's SQL of the digest of columns, each of which may be NULL.
+
+    A wide one has 63 bits of that, and 63 bits of one that begins with an integer 1.
+    """
+    values = ", ".join(f"{name} IS NULL, {name}" for name in names)
+    if not wide:
+        return f"xxhash64({values})"
+    high, low = (
+        f"CAST({one} & {HALF - 1}L AS DECIMAL(38, 0))" for one in (f"xxhash64({values})", f"xxhash64(1, {values})")
+    )
+    return f"CAST({high} * {HALF}BD + {low} AS DECIMAL(38, 0))"
 
 
 def check_digests(spark: SparkSession) -> None:
@@ -71,7 +82,7 @@ def bytes_of(fields: Sequence[tuple[str, str]]) -> str:
 
 
 def group_sums(
-    rows: DataFrame, group: str, conditions: Sequence[str], size: str, *, one_reader: bool
+    rows: DataFrame, group: str, conditions: Sequence[str], size: str, *, wide: bool = False, one_reader: bool
 ) -> list[tuple[int, ...]]:
     """Evaluate rows with their digest `d` once, and return sums of each group.
 
@@ -81,16 +92,24 @@ def group_sums(
         group: Spark's SQL of a row's group.
         conditions: Spark's SQL of conditions.
         size: Spark's SQL of a row's bytes.
+        wide: The digests are.
         one_reader: One task reads the rows: they are added up in it, without an exchange.
     """
     from pyspark.sql import functions
 
-    sums = ["COUNT(*)", *(f"SUM({third.replace('{d}', 'd')})" for third in _THIRDS), f"SUM({size})"]
-    sums += [f"COUNT_IF({condition})" for condition in conditions]
+    parts = [f"CAST(d DIV {HALF}BD AS BIGINT)", f"CAST(d % {HALF}BD AS BIGINT)"] if wide else ["d"]
+    sums = ["COUNT(*)", f"SUM({size})", *(f"COUNT_IF({condition})" for condition in conditions)]
+    sums += [f"SUM({third.replace('{d}', part)})" for part in parts for third in _THIRDS]
     read = rows.coalesce(1) if one_reader else rows
     grouped = read.groupBy(functions.expr(group).alias("g"))
     found = grouped.agg(*(functions.expr(one).alias(f"s{i}") for i, one in enumerate(sums))).collect()
     return [
-        (int(g), int(count), (int(high) << 42) + (int(middle) << 21) + int(low), *map(int, others))
-        for g, count, high, middle, low, *others in found
+        (int(g), int(count), _whole(others[1 + len(conditions) :]), *map(int, others[: 1 + len(conditions)]))
+        for g, count, *others in found
     ]
+
+
+def _whole(thirds: Sequence[int]) -> int:
+    """Return a sum of digests from the sums of their thirds, those of the high half first."""
+    sums = zip(thirds[::3], thirds[1::3], thirds[2::3], strict=True)
+    return total((int(high) << 42) + (int(middle) << 21) + int(low) for high, middle, low in sums)

@@ -178,7 +178,7 @@ def _of_project(config: Path) -> tuple[list[Finding], list[str]]:
     loaded: list[str] = []
     try:
         with open(config) as project:
-            for wanted in parts_of(project).drivers():
+            for wanted in parts_of(project).sources.drivers():
                 found.append(_driver(wanted))
             names = [one.name for one in project.streams]
     except QbcdError as error:

@@ -60,7 +60,7 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     path = Path(config).resolve()
     travels = {field.name: _travel(field.dataType.simpleString()) for field in frame.schema.fields}
     with open(path) as project:
-        [relation] = parts_of(project).lookup_origin(_STREAM, [name]).resolve()
+        [relation] = parts_of(project).enriching.lookup_origin(_STREAM, [name]).resolve()
         relation.forms({column: travel for column, travel in travels.items() if travel is not None})
     columns = ", ".join(f"{quoted(c.name, 'spark')}: {typed_name(c.travel)}" for c in relation.take)
     work = _Work(str(path), name, {column: travel for column, travel in travels.items() if travel is not None})
@@ -98,7 +98,7 @@ class _Work:
         numbered = rows.select(list(self.travels)).append_column("ordinal", pa.array(range(len(rows)), pa.int64()))
         with ExitStack() as opened:
             parts = parts_of(opened.enter_context(open(self.config)))
-            origin = parts.lookup_origin(_STREAM, [self.name])
+            origin = parts.enriching.lookup_origin(_STREAM, [self.name])
             database = opened.enter_context(parts.local.open())
             incoming_name = database.new_name()
             database.connection.register(incoming_name, numbered)

@@ -95,6 +95,7 @@ def _spark_type(travel: Travel) -> DataType:
         "int": types.IntegerType(),
         "bigint": types.LongType(),
         "decimal(20,0)": types.DecimalType(20, 0),
+        "decimal(38,0)": types.DecimalType(38, 0),
         "float": types.FloatType(),
         "double": types.DoubleType(),
         "binary": types.BinaryType(),

@@ -114,7 +114,6 @@ class _Reads:
         self, segments: Sequence[Segment], on_top: Sequence[BatchHeader], ranges: Sequence[StoredRange]
     ) -> list[FilePiece]:
         """Return the pieces of segments that have the same batches on top."""
-        travels = [column.travel for column in self._plan.captured]
         layers = tuple(one for header in on_top for one in self._named(FileSet.of_location(header.location)))
         here, pieces = {one.segment_id for one in segments}, []
         untouched = f" AND NOT {_CHANGED}" if layers else ""
@@ -123,12 +122,12 @@ class _Reads:
         for segment in segments:
             own = tuple(one.range_id for one in ranges if one.segment == segment.segment_id)
             for one in self._named(FileSet.of_segment(segment)):
-                read = FilePiece((one,), _typed(row_fields(travels)), (query,), ranges=own, fixed=(self._version,))
+                read = FilePiece((one,), _typed(row_fields(self._plan)), (query,), ranges=own, fixed=(self._version,))
                 pieces.append(replace(read, layers=layers, layer_fields=_IDENTITY))
         if layers:
             mine = tuple(one.range_id for one in ranges if one.segment in here)
             query = f"SELECT {self._values('a_')} FROM {_NEWEST} AS r WHERE op <> 'd'"
-            read = FilePiece(layers, _typed(batch_fields(travels)), (query,), ranges=mine, fixed=(self._version,))
+            read = FilePiece(layers, _typed(batch_fields(self._plan)), (query,), ranges=mine, fixed=(self._version,))
             pieces.append(read)
         return pieces
 

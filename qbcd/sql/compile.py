@@ -32,7 +32,7 @@ Primitives of canonical SQL (the connector expands all of them):
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -41,6 +41,7 @@ import sqlglot
 from sqlglot import ErrorLevel, exp
 
 from qbcd.connectors.base import Connector
+from qbcd.connectors.expressions import SupportsWideDigests
 from qbcd.connectors.queries import SupportsIncrementalQueries
 from qbcd.connectors.ranges import SupportsKeyLookup, SupportsLeafChecksums, SupportsPages, SupportsScans
 from qbcd.connectors.shared_digests import SupportsSharedDigests
@@ -177,11 +178,12 @@ class _Expansion:
         if primitive in ("QBCD_DIGEST", "QBCD_SHARED_DIGEST"):
             values = [(c, exp.column(c.name, quoted=True)) for c in plan.captured]
             if primitive == "QBCD_DIGEST":
-                return self._connector.expressions.row_digest(values)
+                return self._digest(values, plan)
             return self._connector.require(SupportsSharedDigests).shared_digest(values)
         if primitive == "QBCD_DIGEST_OF":
             named = zip(args[::2], args[1::2], strict=True)
-            return self._connector.expressions.row_digest([(_column(plan, name.name), value) for name, value in named])
+            columns = [(_column(plan, name.name), value) for name, value in named]
+            return self._digest(columns, plan)
         if primitive == "QBCD_KEY_ID":
             return self._connector.expressions.key_identity([(c, exp.column(c.name, quoted=True)) for c in plan.key])
         if primitive == "QBCD_KEY_LEAF":
@@ -199,6 +201,11 @@ class _Expansion:
                 args[0], args[1].name if len(args) > 1 else ""
             )
         return None
+
+    def _digest(self, columns: Sequence[tuple[Column, Tree]], plan: StreamPlan) -> Tree:
+        if plan.wide:
+            return self._connector.require(SupportsWideDigests).wide_digest(columns)
+        return self._connector.expressions.row_digest(columns)
 
     def _of_values(self, primitive: str, args: list[Tree], plan: StreamPlan) -> Tree:
         """Return the expansion of a primitive about values of a column."""

@@ -1,19 +1,24 @@
 """Rows of enriched batches in the state database: by batch, the file with its added fields.
 
-The first row of a batch counts: it is never changed, and goes with the batch (docs/design/protocol.md#rule-26).
+The first row of a batch counts: it is never changed, and goes with the batch. The *mark* is a row without a file: no
+batch up to its number gets a row any more, since such batches are older than the enrichment, or were removed
+(docs/design/protocol.md#rule-26).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.engine import Connection
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.sql import Insert
 
+from qbcd.common.wording import batch_number
+from qbcd.errors import StateConflict
 from qbcd.state.project import ProjectState
 from qbcd.state.project_tables import ENRICHED, WAITING
 from qbcd.state.rows import dump
@@ -81,23 +86,18 @@ def enriched_batches(state: ProjectState, stream: str) -> dict[Number, EnrichedB
 def put_enriched(
     state: ProjectState, stream: str, one: EnrichedBatch, waiting: WaitingEvents | None = None
 ) -> EnrichedBatch:
-    """Store the result of a batch and its events that wait, or return the stored one."""
+    """Store the result of a batch and its events that wait, or return the stored one.
+
+    Raises:
+        StateConflict: The batch was removed, or the stream was reset: another process was meanwhile the poller.
+    """
     try:
         with state.write() as conn:
             found = _stored(conn, stream, one)
+            if one.file and (found is None or not found.file):
+                _refuse_removed(stream, one, _locked_mark(conn, stream))
             if found is None:
-                counts = None if one.counts is None else {**one.counts, **({_WAITS: 1} if one.waits else {})}
-                values = {
-                    "stream": stream,
-                    "epoch": one.epoch,
-                    "batch_seq": one.seq,
-                    "fingerprint": one.fingerprint,
-                    "fields": dump(list(one.fields)),
-                    "file": one.file,
-                    "hash": one.hash,
-                    "counts": dump(counts),
-                }
-                conn.execute(insert(ENRICHED).values(**seal(ENRICHED, values), at=state.facts.clock))
+                conn.execute(_insertion(state, stream, one))
                 if waiting is not None:
                     conn.execute(insert(WAITING).values(**seal(WAITING, waiting.values(stream)), at=state.facts.clock))
         state.renew(stream)
@@ -110,11 +110,58 @@ def put_enriched(
         return found
 
 
-def drop_enriched(state: ProjectState, stream: str, numbers: Iterable[Number]) -> None:
-    """Delete the results of batches that no longer exist."""
+def drop_enriched(state: ProjectState, stream: str, numbers: Collection[Number]) -> EnrichedBatch:
+    """Delete the results of batches that no longer exist; return the mark, which covers them.
+
+    Args:
+        numbers: At least one. No batch with a lower number than one of these may still exist without being named.
+    """
     with state.write() as conn:
+        old = _locked_mark(conn, stream)
         for epoch, seq in numbers:
             conn.execute(delete(ENRICHED).where(_here(stream, epoch, seq)))
+        epoch, seq = max([*numbers, *([old.number] if old else [])])
+        mark = EnrichedBatch(epoch, seq)
+        if old is None:
+            conn.execute(_insertion(state, stream, mark))
+        elif old != mark:
+            values = seal(ENRICHED, _values(stream, mark))
+            conn.execute(update(ENRICHED).where(_here(stream, *old.number)).values(**values))
+    return mark
+
+
+def _insertion(state: ProjectState, stream: str, one: EnrichedBatch) -> Insert:
+    return insert(ENRICHED).values(**seal(ENRICHED, _values(stream, one)), at=state.facts.clock)
+
+
+def _values(stream: str, one: EnrichedBatch) -> dict[str, Any]:
+    counts = None if one.counts is None else {**one.counts, **({_WAITS: 1} if one.waits else {})}
+    return {
+        "stream": stream,
+        "epoch": one.epoch,
+        "batch_seq": one.seq,
+        "fingerprint": one.fingerprint,
+        "fields": dump(list(one.fields)),
+        "file": one.file,
+        "hash": one.hash,
+        "counts": dump(counts),
+    }
+
+
+def _refuse_removed(stream: str, one: EnrichedBatch, mark: EnrichedBatch | None) -> None:
+    if mark is None or one.number <= mark.number:
+        raise StateConflict(
+            f"batch {batch_number(*one.number)} was removed before its added fields were stored",
+            stream=stream,
+            remedy="nothing to do: another process has polled meanwhile; the next poll continues from the last commit",
+        )
+
+
+def _locked_mark(conn: Connection, stream: str) -> EnrichedBatch | None:
+    """Return the latest mark, locked: others that store or drop results wait."""
+    marks = select(ENRICHED).where((ENRICHED.c.stream == stream) & (ENRICHED.c.file == "")).with_for_update()
+    found = [_of_row(unseal(ENRICHED, dict(row))) for row in conn.execute(marks).mappings()]
+    return max(found, key=lambda one: one.number, default=None)
 
 
 def _stored(conn: Connection, stream: str, one: EnrichedBatch) -> EnrichedBatch | None:

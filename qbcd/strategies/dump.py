@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Size
-from qbcd.config.strategy_base import StrategyClass, StrategyConfig, StrategyUse
+from qbcd.config.strategy_base import ReplicaOptions, StrategyClass, StrategyUse
 from qbcd.model import Column, Consistency, StreamPlan
 from qbcd.snapshots.base import LEAST_MEMORY
 from qbcd.snapshots.feeds import JOIN, LastComparison, Sides, choose_for_rows
@@ -28,32 +28,20 @@ Method = Literal[  # those that compare rows and find each key once
 ]
 
 
-class DumpOptions(StrategyConfig):
+class DumpOptions(ReplicaOptions):
     """Options of the strategy that compares dumps.
 
     Attributes:
         method: The way to compare a dump with the one before; ``auto`` chooses.
         memory: Bytes that a comparison may hold in memory; more is spilled into the workdir.
-        replica: The stored part of a row: its values, or key and digest.
     """
 
-    meaning = ("replica",)
+    meaning = ("replica", "digest")
     reads_files = True
 
     type: Literal["dump"] = "dump"
     method: Method = "auto"
     memory: Size = DEFAULT_MEMORY
-    replica: Literal["rows", "digest"] = "rows"
-
-    @property
-    @override
-    def without_old_values(self) -> str:
-        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
-
-    @property
-    @override
-    def old_values_remedy(self) -> str:
-        return "`replica: rows`"
 
     @override
     def problems(self, use: StrategyUse) -> Iterator[Problem]:

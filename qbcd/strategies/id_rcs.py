@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, wrong
-from qbcd.config.strategy_base import Needs, StrategyClass, StrategyUse, Variant, VisitOptions
+from qbcd.config.strategy_base import Needs, ReplicaOptions, StrategyClass, StrategyUse, Variant, VisitOptions
 from qbcd.connectors.base import Connector
 from qbcd.connectors.ranges import SupportsKeyLookup
 from qbcd.connectors.sessions import SupportsSnapshots
@@ -53,17 +53,16 @@ MOVING = (
 )
 
 
-class IdRcsOptions(VisitOptions):
+class IdRcsOptions(ReplicaOptions, VisitOptions):
     """Options of the strategy that compares range checksums.
 
     Attributes:
         rows_per_range: Rows that a range holds when ranges are built; default: by the table's size.
         buckets: Kind of ranges: of the key, of its hash, or of the table's pages; default: chosen at `prepare`.
-        replica: The stored part of a row: its values, or key and digest.
         consistency: ``range`` if each range may be read in its own state; default: one state if possible.
     """
 
-    meaning = ("buckets", "replica")
+    meaning = ("buckets", "replica", "digest")
     reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "buckets": (None, "key", "hash"),
         "per_poll": (None,),
@@ -75,7 +74,6 @@ class IdRcsOptions(VisitOptions):
     type: Literal["id_rcs"] = "id_rcs"
     rows_per_range: Count | None = None
     buckets: Literal["key", "hash", "page"] | None = None
-    replica: Literal["rows", "digest"] = "rows"
     consistency: Literal["snapshot", "range"] | None = None
 
     @model_validator(mode="after")
@@ -109,16 +107,6 @@ class IdRcsOptions(VisitOptions):
         """All options; `target` is None without `pace`: then as few statements as possible."""
         values = super().options
         return values if "pace" in self.model_fields_set else {**values, "target": None}
-
-    @property
-    @override
-    def without_old_values(self) -> str:
-        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
-
-    @property
-    @override
-    def old_values_remedy(self) -> str:
-        return "`replica: rows`"
 
     @property
     @override
@@ -249,7 +237,7 @@ class IdRcs(TableStrategy):
         One read computes both digests.
         """
         made = copy.copy(self)
-        made.was, made.extra = tuple(was), (*self.extra, ("old_digest", "bigint"))
+        made.was, made.extra = tuple(was), (*self.extra, ("old_digest", self.plan.digest_type))
         return made
 
     @property

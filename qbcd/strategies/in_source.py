@@ -31,7 +31,6 @@ OWN_COLUMNS = (
     ("reason", "varchar(40)"),
     ("pair_id", "varchar(64)"),
     ("changed", "text"),
-    ("digest", "bigint"),
 )
 READING = (
     "changes",
@@ -135,7 +134,7 @@ class InSource(TableStrategy):
     @override
     def check(self, place: Callable[[str], str] | None = None) -> None:
         """Check that an outbox with two columns for each captured one fits the column limit."""
-        width, limit = len(OWN_COLUMNS) + 2 * len(self.plan.captured), self.connector.column_limit
+        width, limit = len(self._outbox_columns()), self.connector.column_limit
         if width > limit:
             raise Refused(
                 f"{len(self.plan.captured)} captured columns need an outbox of {width} columns, and a table of "
@@ -170,10 +169,11 @@ class InSource(TableStrategy):
     def _replica_columns(self) -> list[tuple[str, str]]:
         kept = self.plan.captured if self.keeps == "rows" else self.plan.key
         columns = [(c.name, self.connector.ddl.column_type(c)) for c in kept]
-        return [*columns, ("qbcd_digest", "bigint")] if self.keeps == "digests" else columns
+        return [*columns, ("qbcd_digest", self.plan.digest_type)] if self.keeps == "digests" else columns
 
     def _outbox_columns(self) -> list[tuple[str, str]]:
-        limit, own, type_of = self.connector.identifier_limit, list(OWN_COLUMNS), self.connector.ddl.column_type
+        limit, type_of = self.connector.identifier_limit, self.connector.ddl.column_type
+        own = [*OWN_COLUMNS, ("digest", self.plan.digest_type)]
         for i, column in enumerate(self.plan.captured):
             if i == len(self.plan.key):
                 type_of = self.connector.ddl.image_type

@@ -11,18 +11,17 @@ from typing_extensions import override
 
 from qbcd.config.document import Problem
 from qbcd.config.fields import Count, Interval, TableName, split_table, wrong
-from qbcd.config.strategy_base import Needs, StrategyClass, StrategyConfig, StrategyUse, Variant
+from qbcd.config.strategy_base import Needs, ReplicaOptions, StrategyClass, StrategyUse, Variant
 from qbcd.config.strategy_values import Columns, Deletes, FixedZone
 from qbcd.strategies.incremental.vbd_delta import VbdDelta
 from qbcd.strategies.vbd_whole import VbdChecksum, VbdCompare, VbdDigest
 
 
-class VbdOptions(StrategyConfig):
+class VbdOptions(ReplicaOptions):
     """Options of the strategy that captures the result of a query (paper section 4).
 
     Attributes:
         variant: The way to compare the result; ``auto`` chooses by the source at prepare.
-        replica: The stored part of a row of the result, for variant compare: its values, or key and digest.
         buckets: Ranges of the key or of its hash, for variant checksum; default: the hash.
         rows_per_range: Rows of a range when ranges are built, for variant checksum.
         timestamps: Timestamp columns of tables that the query reads, by table name, for variant delta.
@@ -35,12 +34,11 @@ class VbdOptions(StrategyConfig):
     reads_query = True
     preference = 80
     varying = ("replica",)
-    meaning = ("variant", "replica", "buckets", "timestamps", "zone")
+    meaning = ("variant", "replica", "digest", "buckets", "timestamps", "zone")
     reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {"variant": ("auto", "compare"), "timestamps": ({},)}
 
     type: Literal["vbd"] = "vbd"
     variant: Literal["auto", "compare", "checksum", "delta"] = "auto"
-    replica: Literal["rows", "digest"] = "rows"
     buckets: Literal["key", "hash"] | None = None
     rows_per_range: Count | None = None
     timestamps: dict[TableName, Columns] = Field(default_factory=dict)
@@ -79,7 +77,8 @@ class VbdOptions(StrategyConfig):
         """Freeze `timestamps` as lists, and a replica of rows as None, as before there was a choice."""
         if (name, value) == ("replica", "rows"):
             return None
-        return [[table, list(columns)] for table, columns in value] if name == "timestamps" else value
+        frozen = super().frozen_value(name, value)
+        return [[table, list(columns)] for table, columns in value] if name == "timestamps" else frozen
 
     @property
     @override
@@ -91,17 +90,6 @@ class VbdOptions(StrategyConfig):
             "timestamps": tuple(sorted((_plain(table), columns) for table, columns in self.timestamps.items())),
             "deletes": self.deletes.every if self.deletes else None,
         }
-
-    @property
-    @override
-    def without_old_values(self) -> str:
-        return "keys and digests are all that it keeps" if self.replica == "digest" else ""
-
-    @property
-    @override
-    def old_values_remedy(self) -> str:
-        """A replica of rows."""
-        return "`replica: rows`"
 
     @property
     @override

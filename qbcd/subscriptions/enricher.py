@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from qbcd.common.bulk import many_objects
-from qbcd.enrichment import BatchToEnrich, Enricher
+from qbcd.enrichment import BatchToEnrich, SelectingEnricher
 from qbcd.errors import UnsupportedType
 from qbcd.model import BatchHeader, Travel
 from qbcd.subscriptions.definition import Subscription
@@ -28,7 +28,7 @@ DIGITS = 32  # of a digest
 NAMED = 3  # refused subscriptions that a warning names
 
 
-class SubscriptionEnricher(Enricher):
+class SubscriptionEnricher(SelectingEnricher):
     """Matches the events of one stream with its subscriptions.
 
     Args:
@@ -37,7 +37,6 @@ class SubscriptionEnricher(Enricher):
 
     field = FIELD
     travel = Travel("array", element=Travel("text"))
-    selects = True
 
     def __init__(self, stream: str, subscriptions: Subscriptions, folded: Callable[[], frozenset[str]]) -> None:
         self._stream, self._all, self._folded = stream, subscriptions, folded

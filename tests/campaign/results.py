@@ -24,6 +24,7 @@ FOLDER_VARIABLE = "QBCD_CAMPAIGN_RESULTS"
 ENGINE_VARIABLE = "QBCD_TEST_ENGINE"
 SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_BIN": "mariadbd"}
 _EXPECTED = "campaign_cases"
+CHANGES = "+changes"  # after a commit: files of the working tree differed
 _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
 
 
@@ -72,7 +73,7 @@ def folder() -> Path:
 def commit() -> str:
     """Return the commit of the working tree; `+changes` follows if files other than the page of the report differ."""
     head = _git("rev-parse", "--short=8", "HEAD")
-    return head + "+changes" if _git("status", "--porcelain", "--", ".", ":!tests/campaign/README.md") else head
+    return head + CHANGES if _git("status", "--porcelain", "--", ".", ":!tests/campaign/README.md") else head
 
 
 def line_of(part: str) -> Line:

@@ -178,7 +178,11 @@ def run(place: Place, folder: Path, spark: SparkSession, seed: int, rounds: int,
 
 
 BOTH = ("all", "some")
-BY_KEY = ("id_rcs-digest", "tlcs-remote")  # run by default in `test_narrow`, which fetches their rows by key
+BY_KEY = (
+    "id_rcs-digest",
+    "id_rcs-digest-128",
+    "tlcs-remote",
+)  # run by default in `test_narrow`, which fetches their rows by key
 # The other variants of the campaign: each has a twin in `make test` that does the same and more.
 TWINNED = (
     "id-keys",
@@ -191,6 +195,7 @@ TWINNED = (
     "ts-number-nothing",
     "tdi",
     "tlcs-remote-no-deletes",
+    "vbd-digest-128",
 )
 TWINS = [variant for variant in VARIANTS if variant.name in ("mds", "id_rcs")]
 

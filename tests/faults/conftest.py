@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from qbcd.common import hooks
+from qbcd.sites import context
 from tests.faults.stage import Stage
 
 if TYPE_CHECKING:
@@ -22,6 +23,12 @@ def _no_hooks_afterwards() -> Iterator[None]:
     yield
     for point in hooks.POINTS:
         hooks.register(point, None)
+
+
+@pytest.fixture(autouse=True)
+def _collects_at_each_poll(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove leftovers at each poll, as the first poll of a new process does."""
+    monkeypatch.setattr(context, "COLLECT_EVERY_S", 0.0)
 
 
 @pytest.fixture(scope="module")

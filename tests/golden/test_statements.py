@@ -43,7 +43,7 @@ STAMPED: dict[str, dict[str, Any]] = {
 SHOWN: dict[str, str] = {
     "simple": r".*",
     "every_comparison": r"mds: (ddl \d|changes|values no type can hold|rows of the batch.*)|id: changes of range 2"
-    r"|id_rcs: (bounds|checksums|images|images for typed sinks.*)|id_rcs by hash: checksums, connection 1",
+    r"|id_rcs: (bounds|checksums( of 128 bits)?|images( for typed sinks.*)?)|id_rcs by hash: checksums, connection 1",
     "odd_names": r"mds: .*|id: (bounds in a range|changes of range 2)|tlcs: (changes of range 2|apply .*)"
     r"|id_rcs: (bounds|checksums|images|keys of rows.*)|restriction.*",
     "restricted": r"mds: (baseline, events=True, 1|key problems|changes|keys.*)"
@@ -231,6 +231,10 @@ def remote(which: str, name: str) -> Iterator[tuple[str, Statement]]:
         if connector.require(SupportsLeafChecksums).whole_number_bytes(plan.key):
             mixed = [in_leaves(known[0]), traced(known[1])]
             yield "id_rcs: images of some leaves, and of rows by trace", strategy.images(mixed, typed=False)
+        wide = IdRcs(connector, plan.with_options(digest=128))
+        yield "id_rcs: checksums of ranges and leaves, of 128 bits", wide.partitioning.checksums(lone, leaves=True)
+    wide = IdRcs(connector, plan.with_options(digest=128))
+    yield "id_rcs: checksums of 128 bits", wide.partitioning.checksums(lone)
     if name in ("simple", "every_comparison"):
         yield from by_hash(IdRcs(connector, plan.with_options(buckets="hash")))
     if name == "simple" and connector.supports(SupportsSnapshots):

@@ -114,7 +114,7 @@ class Results:
 
     def of_differences(self) -> dict[str, Any]:
         """Comparisons, and what follows from their changes."""
-        e, growing = self.engine, [*self.changed, "net", "weight"]
+        e, growing = self.engine, [*self.changed, "net", "weight0"]
         found: dict[str, Any] = {}
         for by in ("digest", "values", "either"):
             for name, both in (("all", None), ("some", self.drawn.both)):
@@ -171,7 +171,7 @@ class Results:
         kept = algebra.settled_keys(self.old, self.new, "key_digest")
         settled = algebra.settled_differences(self.old, self.new, plan, self.drawn.both)
         return {
-            "window": self.rows(window, [*self.changed, "reason", "net", "weight"]),
+            "window": self.rows(window, [*self.changed, "reason", "net", "weight0"]),
             "growth of the window": algebra.growth(e, window),
             "settled": self.rows(settled, self.changed),
             "settled keys": self.rows(kept, ["range_id", "key_digest"]),
@@ -232,7 +232,7 @@ def expected(drawn: Drawn) -> dict[str, Any]:
     for by in ("digest", "values", "either"):
         for name, both in (("all", None), ("some", drawn.both)):
             changes = row_model.differences(replica, stage, plan, by, both)
-            found[f"differences {by} {name}"] = in_order(changes, *changed, "net", "weight")
+            found[f"differences {by} {name}"] = in_order(changes, *changed, "net", "weight0")
     changes = row_model.differences(replica, stage, plan, "either")
     batch = row_model.numbered(changes, 7)
     events = [name for name, _ in events_of(plan)]
@@ -247,7 +247,7 @@ def expected(drawn: Drawn) -> dict[str, Any]:
     found["untravelled"] = positions
     digests = [row["digest"] for row in stage]
     found["checksum"] = ((len(stage), None if None in digests else sum(digests)), positions)
-    found["window"] = in_order(_window(drawn), *changed, "reason", "net", "weight")
+    found["window"] = in_order(_window(drawn), *changed, "reason", "net", "weight0")
     found["settled"] = in_order(_settled(drawn), *changed)
     found["settled keys"] = in_order(_settled_keys(drawn), "range_id", "key_digest")
     new = row_model.by_key(stage)
@@ -276,7 +276,7 @@ def _window(drawn: Drawn) -> list[Row]:
         {
             "reason": None,
             **row,
-            "weight": row["net"] * read[row["key_id"]]["key_digest"],
+            "weight0": row["net"] * read[row["key_id"]]["key_digest"],
             **(left if row["op"] == "d" else {}),
         }
         for row in found

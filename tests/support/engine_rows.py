@@ -60,12 +60,12 @@ def _facts(kind: str) -> tuple[tuple[str, str], ...]:
 
 def fields_of(plan: StreamPlan, *extra: tuple[str, str]) -> Fields:
     """Return the fields of a row of stage or replica."""
-    return row_fields([c.travel for c in plan.captured], extra=extra)
+    return row_fields(plan, extra=extra)
 
 
 def events_of(plan: StreamPlan) -> Fields:
     """Return the fields of a batch."""
-    return batch_fields([c.travel for c in plan.captured])
+    return batch_fields(plan)
 
 
 def draw(rnd: random.Random, plan: StreamPlan, *, alike: Sequence[Row] = (), **extra: Sequence[Any]) -> list[Row]:

@@ -7,6 +7,7 @@ import shutil
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class Lake:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._entries: dict[Path, list[Any]] = {}
 
     def sink(self, **options: Any) -> LakeSink:
         from qbcd.sinks.lake.delta import DeltaSink
@@ -82,7 +84,9 @@ class Lake:
         """Return the table's files by the entries of its log alone, without the library."""
         files: dict[str, None] = {}
         for entry in sorted((self.folder / name / "_delta_log").glob("*.json")):
-            actions = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+            if entry not in self._entries:
+                self._entries[entry] = [json.loads(line) for line in entry.read_text(encoding="utf-8").splitlines()]
+            actions = self._entries[entry]
             for one in actions:
                 if "remove" in one:
                     del files[one["remove"]["path"]]
@@ -143,6 +147,7 @@ class Lake:
 
     def drop(self, name: str) -> None:
         shutil.rmtree(self.folder / name)
+        self._entries.clear()
 
     def arrow(self, travel: Travel) -> pa.DataType:
         return arrow_type(travel)
@@ -163,6 +168,7 @@ class IcebergLake(Lake):
 
         return IcebergSink("copy", self.catalog, **options)
 
+    @cached_property
     def _loaded(self) -> Any:
         from pyiceberg.catalog import load_catalog
 
@@ -170,7 +176,7 @@ class IcebergLake(Lake):
 
     @override
     def _table(self, name: str) -> Any:
-        return self._loaded().load_table(("qbcd", name))
+        return self._loaded.load_table(("qbcd", name))
 
     @override
     def rows(self, name: str = "public_orders") -> list[Any]:
@@ -194,7 +200,7 @@ class IcebergLake(Lake):
 
     @override
     def create(self, name: str, schema: pa.Schema, part: Any = (), rows: int = 0) -> None:
-        catalog = self._loaded()
+        catalog = self._loaded
         catalog.create_namespace_if_not_exists("qbcd")
         made = catalog.create_table(("qbcd", name), schema)
         with made.update_spec() as spec:
@@ -215,11 +221,11 @@ class IcebergLake(Lake):
 
     @override
     def exists(self, name: str = "public_orders") -> bool:
-        return bool((self.folder / "catalog.db").exists() and self._loaded().table_exists(("qbcd", name)))
+        return bool((self.folder / "catalog.db").exists() and self._loaded.table_exists(("qbcd", name)))
 
     @override
     def drop(self, name: str) -> None:
-        self._loaded().drop_table(("qbcd", name))
+        self._loaded.drop_table(("qbcd", name))
 
 
 def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, second: MadeBatch) -> None:

@@ -56,8 +56,8 @@ def at(point: str, action: Callable[[], object]) -> Iterator[None]:
 class Paused:
     """A poll in a thread and a project of its own that pauses at a point until `finish`."""
 
-    def __init__(self, project: qbcd.Project) -> None:
-        self._project = project
+    def __init__(self, project: qbcd.Project, stream: str = STREAM) -> None:
+        self._project, self._stream = project, stream
         self._here, self._on = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, daemon=True)
         self.outcome: Outcome | None = None
@@ -65,7 +65,7 @@ class Paused:
 
     def _work(self) -> None:
         try:
-            self.outcome = poll(self._project, STREAM)[0]
+            self.outcome = poll(self._project, self._stream)[0]
         except BaseException as error:  # noqa: BLE001 -- handed to the test
             self.error = error
         finally:

@@ -60,7 +60,7 @@ def differences(
         row |= {f"a_{i}": (after or {}).get(f"c{i}") for i in width}
         growth = ((after or {}).get("digest") or 0) - ((before or {}).get("digest") or 0)
         net = (after is not None) - (before is not None)
-        found.append({**row, "digest": (after or {}).get("digest"), "net": net, "weight": growth})
+        found.append({**row, "digest": (after or {}).get("digest"), "net": net, "weight0": growth})
     return found
 
 
@@ -134,5 +134,5 @@ def growth(changes: Sequence[Row]) -> dict[int, tuple[int, int]]:
     found: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))
     for row in changes:
         rows, checksum = found[row["range_id"]]
-        found[row["range_id"]] = rows + row["net"], checksum + row["weight"]
+        found[row["range_id"]] = rows + row["net"], checksum + row["weight0"]
     return dict(found)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pyarrow import fs
 
-from tests.support import wait_until
+from tests.support import free_port, wait_until
 
 SKIPPED = "moto's S3 server is not installed (pip install 'moto[server]')"
 
@@ -55,9 +55,7 @@ def s3_server() -> Iterator[S3Server]:
     """Start a server for the block; without the package the test is skipped."""
     if not has_moto():
         pytest.skip(SKIPPED)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

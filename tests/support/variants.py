@@ -238,6 +238,7 @@ _SWEPT: dict[str, Any] = {"deletes": {"every": "1ms"}}
 _BORN: Callable[[Row], int] = lambda row: row.born  # noqa: E731
 _IN_ROW = {"checksums": "column", "rows_per_range": 7}
 _DIGESTS = partial(summed, deletes=True, in_row=False)
+_WIDE = {"replica": "digest", "digest": 128}
 _NO_UPDATES = {"events": ["insert", "delete"]}
 VARIANTS = (
     Variant("mds", {"type": "mds"}),
@@ -245,8 +246,10 @@ VARIANTS = (
     Variant("id_rcs", {"type": "id_rcs", "rows_per_range": 5}),
     Variant("id_rcs-by-hash", {"type": "id_rcs", "rows_per_range": 5, "buckets": "hash"}),
     Variant("id_rcs-digest", {"type": "id_rcs", "rows_per_range": 5, "replica": "digest"}, old=False),
+    Variant("id_rcs-digest-128", {"type": "id_rcs", "rows_per_range": 5, **_WIDE}, old=False),
     Variant("vbd-compare", {"type": "vbd", "variant": "compare"}),
     Variant("vbd-digest", {"type": "vbd", "variant": "compare", "replica": "digest"}, _DIGESTS, old=False),
+    Variant("vbd-digest-128", {"type": "vbd", "variant": "compare", **_WIDE}, _DIGESTS, old=False),
     Variant("vbd-checksum", {"type": "vbd", "variant": "checksum", "rows_per_range": 5}),
     Variant("vbd-delta", {"type": "vbd", "variant": "delta"}, kinds=("postgresql",)),
     Variant("id-rows", {"type": "id", "rows_per_range": 4}),

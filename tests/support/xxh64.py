@@ -13,6 +13,7 @@ _P1, _P2, _P3, _P4, _P5 = (
     2870177450012600261,
 )
 _ALL = (1 << 64) - 1
+_HALF = (1 << 63) - 1
 SEED = 42
 
 
@@ -52,10 +53,16 @@ def xxh64(data: bytes, seed: int) -> int:
     return found ^ (found >> 32)
 
 
-def row_digest(values: Sequence[bytes | None]) -> int:
+def row_digest(values: Sequence[bytes | None], start: int = SEED) -> int:
     """Return the digest of a row, as a signed integer, from the bytes of its values."""
-    found = SEED
+    found = start
     for value in values:
         found = xxh64(struct.pack("<i", value is None), found)
         found = found if value is None else xxh64(value, found)
     return found - (1 << 64) if found >> 63 else found
+
+
+def wide_digest(values: Sequence[bytes | None]) -> int:
+    """Return the wide digest of a row: 63 bits of its digest, and 63 bits of one that begins with an integer 1."""
+    low = row_digest(values, xxh64(struct.pack("<i", 1), SEED))
+    return ((row_digest(values) & _HALF) << 63) + (low & _HALF)

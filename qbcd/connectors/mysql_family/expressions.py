@@ -12,9 +12,10 @@ from sqlglot import exp
 from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
-from qbcd.connectors.expressions import Expressions
+from qbcd.connectors.expressions import Expressions, SupportsWideDigests
 from qbcd.connectors.mysql_family import sets, types
 from qbcd.model import Column, Travel
+from qbcd.model.plans import HALF
 from qbcd.model.value_limits import ValueClass
 
 DIALECT = loaded("mysql")
@@ -81,8 +82,18 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
     It is the cheapest hash of both servers that is sound under SUM: CRC32 is linear, and MySQL 9.6 removed MD5. For a
     long value the text has its hash, since CONCAT returns NULL beyond max_allowed_packet.
     """
-    parts = [_digest_part(column, value) for column, value in columns]
-    return sql("cast(conv(left(sha2({row}, 256), 16), 16, -10) AS SIGNED)", row=concatenated(parts))
+    return sql("cast(conv(left(sha2({row}, 256), 16), 16, -10) AS SIGNED)", row=_content(columns))
+
+
+def wide_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """Return 63 bits each of the first two numbers of SHA-256; the server computes it twice."""
+    half = f"(cast(conv(substr(sha2({{row}}, 256), {{at}}, 16), 16, 10) AS UNSIGNED) & {HALF - 1})"
+    high, low = (half.format(row="{row}", at=at) for at in (1, 17))
+    return sql(f"cast(cast({high} AS DECIMAL(38, 0)) * {HALF} + {low} AS DECIMAL(38, 0))", row=_content(columns))
+
+
+def _content(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    return concatenated([_digest_part(column, value) for column, value in columns])
 
 
 def digest_form(column: Column) -> str:
@@ -224,11 +235,12 @@ def _concatenated(node: exp.Expression) -> exp.Expression:
     return node
 
 
-class FamilyExpressions(Expressions):
+class FamilyExpressions(Expressions, SupportsWideDigests):
     """The column primitives of this module."""
 
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)
+    wide_digest = staticmethod(wide_digest)
     digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)

@@ -14,15 +14,17 @@ from sqlglot import exp
 from typing_extensions import override
 
 from qbcd.connectors.dialects import loaded
-from qbcd.connectors.expressions import Expressions
+from qbcd.connectors.expressions import Expressions, SupportsWideDigests
 from qbcd.connectors.postgresql import sets, types
 from qbcd.model import Column, Travel
+from qbcd.model.plans import HALF
 from qbcd.model.value_limits import ValueClass
 
 DIALECT = loaded("postgres")
 # Not 0: with 0 the server's hash of NULL equals that of a float's 0 and of other values.
 ROW_SEED = 7046029254386353131
 MIX_SEED = 8650415919381337933
+WIDE_SEEDS = ((ROW_SEED, MIX_SEED), (1442695040888963407, 6364136223846793005))
 BUCKET_SEED = 2862933555777941757
 IDENTITY_SEEDS = (4417276706812531889, 2971215073598465231)
 # A ROW has at most 1664 columns.
@@ -132,14 +134,26 @@ def null_safe_distinct(column: Column, left: exp.Expression, right: exp.Expressi
 
 
 def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
-    """Return a 64-bit digest: a hash of all columns' bits, mixed a second time.
+    """Return a 64-bit digest: a hash of all columns' bits, mixed a second time."""
+    return _mixed_hash(columns, ROW_SEED, MIX_SEED)
+
+
+def wide_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expression:
+    """Return two such hashes with different seeds as one number."""
+    high, low = (_mixed_hash(columns, *seeds) for seeds in WIDE_SEEDS)
+    whole = f"({{high}} & {HALF - 1})::numeric * {HALF} + ({{low}} & {HALF - 1})"
+    return fragment(f"({whole})::numeric(38, 0)", high=high, low=low)
+
+
+def _mixed_hash(columns: Sequence[tuple[Column, exp.Expression]], row_seed: int, mix_seed: int) -> exp.Expression:
+    """Return a 64-bit hash of the columns.
 
     `hash_record_extended` alone is linear in the columns' hashes: sums of it would not change if two rows swap a value.
     Its result is hashed as text, since the server's hash of an int8 folds it to 32 bits first.
     """
     forms = [hashable_form(column, value) for column, value in columns]
     parts = [
-        cast(call("hash_record_extended", call("ROW", *forms[i : i + COLUMNS_PER_HASH]), number(ROW_SEED)), "text")
+        cast(call("hash_record_extended", call("ROW", *forms[i : i + COLUMNS_PER_HASH]), number(row_seed)), "text")
         for i in range(0, len(forms), COLUMNS_PER_HASH)
     ]
     text = parts[0]
@@ -149,7 +163,7 @@ def row_digest(columns: Sequence[tuple[Column, exp.Expression]]) -> exp.Expressi
         if _is_folded(column):
             beyond = f"coalesce(CASE WHEN {{v}} NOT BETWEEN {_RANGES['int4']} THEN ';{i}:' || {{v}}::text END, '')"
             text = exp.DPipe(this=text, expression=fragment(beyond, v=value))
-    return call("hashtextextended", text, number(MIX_SEED))
+    return call("hashtextextended", text, number(mix_seed))
 
 
 def hashable_form(column: Column, value: exp.Expression) -> exp.Expression:
@@ -346,12 +360,13 @@ def _json_form(element: Column, value: exp.Expression) -> exp.Expression:
     return fragment("to_json({t})::text", t=travel_form(element, value))
 
 
-class PostgresExpressions(Expressions):
+class PostgresExpressions(Expressions, SupportsWideDigests):
     """The column primitives of this module."""
 
     overlap = "{v}::text[] && ARRAY[{listed}]::text[]"
     null_safe_distinct = staticmethod(null_safe_distinct)
     row_digest = staticmethod(row_digest)
+    wide_digest = staticmethod(wide_digest)
     digest_form = staticmethod(digest_form)
     key_identity = staticmethod(key_identity)
     key_hash = staticmethod(key_hash)

@@ -30,7 +30,8 @@ _WEIGHT = " || ':' || coalesce(g.weighted, 0)"
 
 
 def _weighted(key: str) -> str:
-    return f"sum((t.qbcd_digest & {LOW}) * (t.{key}::bigint & {LOW})) AS weighted"
+    # a wide digest is a numeric, which has no bits
+    return f"sum(((t.qbcd_digest % {LOW + 1})::bigint & {LOW}) * (t.{key}::bigint & {LOW})) AS weighted"
 
 
 class PostgresLeaves(Collaborator, SupportsLeafChecksums):

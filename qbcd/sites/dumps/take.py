@@ -30,7 +30,7 @@ from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.engines.local.by_method import ParquetSide, changes_by, sides_of
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import NewSegment, travels_of
+from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import Detection
 from qbcd.snapshots.base import ComparisonReport, Options
@@ -62,8 +62,8 @@ class StagedDump:
                 self.fitted = fitted_plan(reader, poll.plan, taken, digests=poll.strategy.keeps == "digests")
             self.poll = poll = poll.with_plan(self.fitted.plan)
             rows = DumpRows(reader, poll.plan.captured, len(poll.plan.key))
-            digest = poll.strategy.keeps == "digests"
-            with poll.reading() as local, rows.read_into(local.database, range_id, digest=digest) as query:
+            kept = {"digest": poll.strategy.keeps == "digests", "wide": poll.plan.wide}
+            with poll.reading() as local, rows.read_into(local.database, range_id, **kept) as query:
                 self.files = context.files.write(local, query, self._fields(), "fetch", poll.leased)
             try:
                 dump.check_unchanged()
@@ -76,7 +76,7 @@ class StagedDump:
         self.rows, self.header = rows.rows, tuple(reader.schema.names)
 
     def _fields(self) -> Fields:
-        return row_fields(travels_of(self.poll.plan))
+        return row_fields(self.poll.plan)
 
     def stage(self) -> Rows:
         """Return the rows.
@@ -103,7 +103,7 @@ class StagedDump:
         poll = self.poll
         if poll.strategy.keeps == "rows":
             return self.files
-        fields = row_fields([c.travel for c in poll.strategy.stored_columns])
+        fields = row_fields(poll.plan, poll.strategy.stored_columns)
         return poll.context.files.write(poll.engine, stage, fields, "segment", poll.leased)
 
 
@@ -309,6 +309,6 @@ def _first_batch(poll: FilePoll, stage: Rows, known: StoredRange, epoch: int) ->
     plan, leased = poll.plan, poll.leased
     changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, known.rows) as batch:
-        part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+        part = poll.context.files.write(poll.engine, batch, batch_fields(plan), "batch", leased)
     refuse_unsupported(poll, part)
     return new_batch(poll, WrittenBatch(part, {"r": known.rows}), epoch=epoch, ts_ms=poll.ts_ms)

@@ -113,13 +113,13 @@ def _frame(
     """
     context, plan, source = poll.context, poll.plan, source_of(poll.context)
     fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
-    digest = digest_of([name for name, _ in fields])
+    digest = digest_of([name for name, _ in fields], wide=plan.wide)
     if since and division is not None:
         select = window_of(source, plan, division, since, count=False)
         fields.append((SHOWN, "int"))
     else:
         select = rows_of(source, plan, division, None if ranges is None else [one.range_id for one in ranges])
-    digested = (DIGEST, "bigint")
+    digested = (DIGEST, plan.digest_type)
     if poll.strategy.added_up:
         fields += [digested, *([(RANGE, "bigint")] if isinstance(division, Buckets) else [])]
     context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
@@ -176,7 +176,7 @@ def read_and_add_up(poll: RowsPoll, division: Division, groups: Sequence[Sequenc
     one_reader = not _readers(poll, division, None)
     with _column_named(poll):
         found = explained(
-            lambda: group_sums(frame, group, unfit_rows(plan), size, one_reader=one_reader),
+            lambda: group_sums(frame, group, unfit_rows(plan), size, wide=plan.wide, one_reader=one_reader),
             lambda error: source.explain(error, plan.stream),
         )
     poll.leased.keeper.check()

@@ -47,7 +47,7 @@ from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import NewSegment, travels_of
+from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.values import LISTED, Detection, Difference, Differences
 from qbcd.state import Segment, StoredRange
@@ -191,7 +191,7 @@ def refuse_unfit_rows(poll: RowsPoll, found: BucketSums) -> None:
 
 
 def _fields(poll: RowsPoll, *, shown: bool = False) -> Fields:
-    return row_fields(travels_of(poll.plan), extra=[(SHOWN, "int")] if shown else [])
+    return row_fields(poll.plan, extra=[(SHOWN, "int")] if shown else [])
 
 
 def staged(
@@ -230,7 +230,7 @@ def _segment(poll: RowsPoll, fetched: FileSet, stage: Rows) -> FileSet:
     """Return the files of a segment: those of the stage, or their keys and digests."""
     if poll.strategy.keeps == "rows":
         return fetched
-    fields = row_fields([c.travel for c in poll.strategy.stored_columns])
+    fields = row_fields(poll.plan, poll.strategy.stored_columns)
     return poll.context.files.write(poll.engine, stage, fields, "segment", poll.leased)
 
 
@@ -238,7 +238,7 @@ def _first_batch(poll: RowsPoll, stage: Rows, known: Sequence[StoredRange], epoc
     plan, leased, total = poll.plan, poll.leased, sum(one.rows for one in known)
     changes = algebra.baseline(stage, len(plan.captured))
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, total) as batch:
-        part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+        part = poll.context.files.write(poll.engine, batch, batch_fields(plan), "batch", leased)
     refuse_unsupported(poll, part)
     return new_batch(poll, WrittenBatch(part, {"r": total}), epoch=epoch, ts_ms=poll.ts_ms)
 
@@ -539,7 +539,7 @@ def compact(poll: RowsPoll) -> bool:
         if not is_worn(poll, segments, pending):
             return False
         known = store.ranges(conn, stream)
-    fields = row_fields([c.travel for c in poll.strategy.stored_columns])
+    fields = row_fields(poll.plan, poll.strategy.stored_columns)
     with poll.on_engine(0) as work:
         with context.reading() as conn:
             rows = context.replica.rows(conn, work.engine, poll.plan, poll.strategy.stored_columns, known)

@@ -19,10 +19,10 @@ from qbcd.sites.lake.modes import LakeMode
 from qbcd.sites.lake.notes import RecentNote
 from qbcd.sites.lake.poll import LakePoll, TablePoll, checkpoint_entries
 from qbcd.sites.lake.range_sizes import build_ranges, estimated, with_counts
-from qbcd.sites.lake.replica.replica import NewSegment, travels_of
+from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.snapshot import snapshot_of
-from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, staged_rows
+from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, stage_sums, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
@@ -53,7 +53,7 @@ def _baseline(poll: LakePoll, mode: LakeMode[Any], work: ExitStack) -> Detection
         fetched = read_ranges(of_table, bare)
     stage = staged_rows(of_table, fetched)
     check_values(of_table, stage)
-    read = with_counts(context.stream, bare, algebra.sums(of_table.engine, stage, strategy.summed))
+    read = with_counts(context.stream, bare, stage_sums(of_table, stage))
     counted = [replace(r, last_visited=now) for r in read]
     rows = sum(r.rows for r in counted)
     header = _first_batch(of_table, stage, counted, epoch) if poll.settings.baseline_events and rows else None
@@ -79,6 +79,6 @@ def _first_batch(poll: TablePoll, stage: Rows, counted: Sequence[StoredRange], e
     sizes = {("r", r.range_id): r.rows for r in counted}
     changes, total = algebra.baseline(stage, len(plan.captured)), sum(sizes.values())
     with poll.engine.numbered(changes, leased.row.last_batch_seq + 1, total, sizes) as batch:
-        part = poll.context.files.write(poll.engine, batch, batch_fields(travels_of(plan)), "batch", leased)
+        part = poll.context.files.write(poll.engine, batch, batch_fields(plan), "batch", leased)
     refuse_unsupported(poll, part)
     return new_batch(poll, WrittenBatch(part, {"r": total}), epoch=epoch, ts_ms=poll.snapshot.ts_ms)

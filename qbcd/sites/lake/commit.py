@@ -21,7 +21,7 @@ from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.notes import LeafNote
 from qbcd.sites.lake.poll import ParquetPoll, TablePoll, TimedPoll, checkpoint_entries
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import NewSegment, travels_of
+from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.refusals import untravelled_error
 from qbcd.state import StoredRange
@@ -177,7 +177,7 @@ def written_changes(poll: ParquetPoll, changes: Rows, rows: int) -> WrittenBatch
     with engine.numbered(changes, seq, rows) as batch:
         if settings.config.key_change == "pair":
             batch = algebra.paired(batch, keys=len(plan.key), width=len(plan.captured), epoch=row.epoch, seq=seq)
-        fields = batch_fields(travels_of(plan))
+        fields = batch_fields(plan)
         part = files.write(engine, counts.observe(batch), fields, "batch", poll.leased, source=poll.context.source)
     if positions := settings.judged(counts.unfit(), len(plan.key)):
         from qbcd.sites.lake.sink_values import first_text

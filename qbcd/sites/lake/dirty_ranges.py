@@ -71,7 +71,7 @@ def ranges_of_other_digests(poll: TablePoll) -> list[StoredRange]:
     """
     context, known = poll.context, poll.due.known
     context.progress(f"comparing the digests of about {counted(sum(r.rows for r in known), 'row')}")
-    fields = row_fields([])
+    fields = row_fields(poll.plan, ())
     with poll.on_engine(sum(r.rows for r in known)) as work:
         read = write_stage(work, range_frame(work, known, poll.strategy.row_digests, fields), fields)
         try:

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from qbcd.local.query import columns_of
 from qbcd.model import BatchHeader, StreamPlan, Travel
 from qbcd.sites.base import Site
 from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake.context import LakeContext
-from qbcd.sites.lake.engines.algebra import of_columns
 from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.sites.lake.resend import staged_replica
 from qbcd.sites.values import LeasedStream, ReplicaRows, Settings
 
@@ -47,8 +44,7 @@ class ParquetSite(Site):
         from qbcd.sites.lake.engines.spark.engine import SparkEngine
 
         engine = SparkEngine(self.context.spark)
-        rows = engine.frame(self.context.files.read(engine, batch_fields(travels), part))
-        return rows.select(*(name for name, _ in event_fields(travels)))
+        return engine.frame(self.context.files.read(engine, event_fields(travels), part))
 
     @contextmanager
     @override
@@ -63,8 +59,8 @@ class ParquetSite(Site):
         from qbcd.sites.lake.engines.local.engine import LocalEngine
 
         with self.context.local.open() as database:
-            rows = self.context.files.read(LocalEngine(database), batch_fields(travels), part)
-            yield LocalRows(database, of_columns(rows, columns_of(event_fields(travels))))
+            rows = self.context.files.read(LocalEngine(database), event_fields(travels), part)
+            yield LocalRows(database, rows)
 
     @contextmanager
     @override

@@ -18,7 +18,6 @@ from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
-from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import batch_fields
 from qbcd.state import StoredRange
 
@@ -46,7 +45,7 @@ def staged_replica(poll: ParquetPoll, restriction: str) -> Iterator[tuple[FileSe
 
 def _written(poll: ParquetPoll, known: Sequence[StoredRange], rows: int, restriction: str) -> tuple[FileSet, int]:
     """Write the rows of some ranges as a batch."""
-    plan, engine, fields = poll.plan, poll.engine, batch_fields(travels_of(poll.plan))
+    plan, engine, fields = poll.plan, poll.engine, batch_fields(poll.plan)
     if not known:
         return poll.context.files.write(engine, algebra.no_rows(engine, fields), fields, PASSING, poll.leased), 0
     poll.leased.keeper.check()

@@ -13,7 +13,6 @@ from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import RowChecksum, Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import UNTRAVELLED, Fields, row_fields
 from qbcd.sites.refusals import FoundValue, key_error, key_shown, untravelled_error
 from qbcd.state import StoredRange
@@ -48,7 +47,7 @@ def frame(poll: TablePoll, statements: Sequence[Statement], fields: Fields, *, a
 
 def stage_fields(poll: LakePoll) -> Fields:
     """Return the fields of a stage of whole rows."""
-    return row_fields(travels_of(poll.strategy.plan), typed=poll.settings.typed, extra=poll.strategy.extra)
+    return row_fields(poll.strategy.plan, typed=poll.settings.typed, extra=poll.strategy.extra)
 
 
 def images_frame(poll: TablePoll, asked: Sequence[KeyRange]) -> Rows:
@@ -107,7 +106,7 @@ def replica_rows(poll: LakePoll, asked: Sequence[StoredRange], *, alone: bool = 
 
 def stored_fields(poll: LakePoll) -> Fields:
     """Return the fields of a segment of the replica."""
-    return row_fields([c.travel for c in poll.strategy.stored_columns])
+    return row_fields(poll.plan, poll.strategy.stored_columns)
 
 
 def stable_values(poll: LakePoll) -> list[int]:
@@ -124,6 +123,11 @@ def segment_for(poll: LakePoll, fetched: FileSet, stage: Rows) -> FileSet:
     if poll.strategy.keeps == "rows":
         return fetched
     return poll.context.files.write(poll.engine, stage, stored_fields(poll), "segment", poll.leased)
+
+
+def stage_sums(poll: TablePoll, rows: Rows) -> dict[int, tuple[int, int | None]]:
+    """Return by range_id (rows, sum of the digests that make a range's checksum)."""
+    return algebra.sums(poll.engine, rows, poll.strategy.summed, wide=poll.plan.wide)
 
 
 def check_values(poll: LakePoll, stage: Rows) -> None:

@@ -13,12 +13,13 @@ from tests.support.jdbc_places import IN_FILES, JdbcPlace
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("replica", ["rows", "digest"])
+@pytest.mark.parametrize("replica", ["rows", "digest", "wide digest"])
 @pytest.mark.parametrize("name", [*IN_FILES, *VERSIONS])
 def test_events_of_a_long_history_give_the_table(
     new_place: Callable[[str], JdbcPlace], tmp_path: Path, name: str, replica: str
 ) -> None:
-    strategy = {"type": "id_rcs", "rows_per_range": 20, "replica": replica}
+    kept = {"replica": "digest", "digest": 128} if replica == "wide digest" else {"replica": replica}
+    strategy = {"type": "id_rcs", "rows_per_range": 20, **kept}
     history = History(new_place(name), tmp_path, seed=7, baseline="events", strategy=strategy)
     history.change(300)
     with history.open() as project:

@@ -1360,6 +1360,20 @@ WHERE
 SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_4 AS c4, t.qbcd_5 AS c5, t.qbcd_6 AS c6, t.qbcd_7 AS c7, t.qbcd_8 AS c8, t.qbcd_9 AS c9, t.qbcd_10 AS c10, t.qbcd_11 AS c11, t.qbcd_12 AS c12, t.qbcd_13 AS c13, t.qbcd_14 AS c14, t.qbcd_15 AS c15, t.qbcd_16 AS c16, t.qbcd_17 AS c17, t.qbcd_18 AS c18, t.qbcd_19 AS c19, t.qbcd_20 AS c20, t.qbcd_21 AS c21, t.qbcd_22 AS c22, t.qbcd_23 AS c23, t.qbcd_24 AS c24, t.qbcd_25 AS c25, t.qbcd_26 AS c26, t.qbcd_untravelled AS untravelled
 FROM qbcd_relation AS t WHERE TRUE
 
+-- id_rcs: checksums of 128 bits
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `region`,
+  `code`,
+  `level`,
+  `weight`,
+  `grade`,
+  cast(cast((cast(conv(substr(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 1, 16), 16, 10) AS UNSIGNED) & 9223372036854775807) AS DECIMAL(38, 0)) * 9223372036854775808 + (cast(conv(substr(sha2(concat(_binary'', ifnull(concat(length(`region`), ':', convert(`region` USING binary)), 'N'), ifnull(concat(length(`code`), ':', convert(`code` USING binary)), 'N'), ifnull(`level`, 'N'), ',', ifnull(concat(`weight` + 0e0), 'N'), ',', ifnull(cast(`grade` AS UNSIGNED), 'N'), ',', ifnull(`yes`, 'N'), ',', ifnull(`small`, 'N'), ',', ifnull(`huge`, 'N'), ',', ifnull(concat(`single` + 0e0), 'N'), ',', ifnull(cast(`few` AS UNSIGNED), 'N'), ',', ifnull(cast(`many` AS UNSIGNED), 'N'), ',', ifnull(`born`, 'N'), ',', ifnull(concat(length(`pad`), ':', convert(`pad` USING binary)), 'N'), ifnull(concat(length(`old`), ':', convert(`old` USING binary)), 'N'), ifnull(sha2(convert(`long` USING binary), 256), 'N'), ifnull(sha2(convert(`doc` USING binary), 256), 'N'), ifnull(sha2(coalesce(nullif(convert(`json` USING binary), ''), exp(length(`json`) + @@max_allowed_packet)), 256), 'N'), ifnull(concat(length(`raw`), ':', `raw`), 'N'), ifnull(sha2(`blob`, 256), 'N'), ifnull(`day`, 'N'), ',', ifnull(`clock`, 'N'), ',', ifnull(`stamp`, 'N'), ',', ifnull(`at`, 'N'), ',', ifnull(cast(`flags` AS UNSIGNED), 'N'), ',', ifnull(concat(`who`), 'N'), ',', ifnull(concat(`host`), 'N'), ',', ifnull(sha2(convert(`place` USING binary), 256), 'N')), 256), 17, 16), 16, 10) AS UNSIGNED) & 9223372036854775807) AS DECIMAL(38, 0)) AS qbcd_digest
+FROM `shop`.`mixed`
+WHERE
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+
 -- id_rcs by hash: checksums, connection 1
 SELECT cast(elt(1 + interval(g.qbcd_bucket, 1, 2, 4, 6), 7, 8, 4, 5, 6) AS SIGNED) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT ((t.qbcd_hash ^ 9223372036854775808) >> 61) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum

@@ -1575,6 +1575,16 @@ WHERE
 SELECT 1 AS range_id, t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.qbcd_0 AS c0, t.qbcd_1 AS c1, t.qbcd_2 AS c2, t.qbcd_3 AS c3, t.qbcd_untravelled AS untravelled
 FROM qbcd_relation AS t WHERE TRUE
 
+-- id_rcs: checksums of 128 bits
+WITH qbcd_relation AS (SELECT r.* FROM (SELECT
+  `order_id`,
+  cast(cast((cast(conv(substr(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 1, 16), 16, 10) AS UNSIGNED) & 9223372036854775807) AS DECIMAL(38, 0)) * 9223372036854775808 + (cast(conv(substr(sha2(concat(_binary'', ifnull(`order_id`, 'N'), ',', ifnull(concat(length(`status`), ':', convert(`status` USING binary)), 'N'), ifnull(`amount`, 'N'), ',', ifnull(`placed`, 'N'), ','), 256), 17, 16), 16, 10) AS UNSIGNED) & 9223372036854775807) AS DECIMAL(38, 0)) AS qbcd_digest
+FROM `shop`.`orders`
+WHERE
+  TRUE) AS r)
+SELECT 1 AS range_id, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum
+FROM (SELECT t.* FROM qbcd_relation AS t WHERE TRUE LIMIT 18446744073709551615) AS t
+
 -- id_rcs by hash: rows
 -- the text of: id: rows
 

@@ -1379,6 +1379,79 @@ FROM "public"."mixed"
 WHERE
   TRUE) AS t WHERE TRUE) AS q
 
+-- id_rcs: checksums of 128 bits
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "region",
+  "code",
+  "level",
+  "weight",
+  CAST((
+    CAST((
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "region" COLLATE "C",
+            CAST("code" AS text) COLLATE "C",
+            NUMERIC_SEND(TRIM_SCALE("level")),
+            "weight",
+            "yes",
+            "small",
+            BPCHARSEND("pad"),
+            CHARSEND("letter"),
+            "raw",
+            "day",
+            TIME_SEND("clock"),
+            TIMESTAMP_SEND("stamp"),
+            "who",
+            "host",
+            CAST("mood" AS text) COLLATE "C",
+            CAST("place" AS oid),
+            CAST("doc" AS text) COLLATE "C",
+            CAST("pair" AS text) COLLATE "C",
+            CAST("numbers" AS text) COLLATE "C",
+            CAST("prices" AS text) COLLATE "C",
+            CAST("blobs" AS text) COLLATE "C"
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) & 9223372036854775807
+    ) AS DECIMAL) * 9223372036854775808 + (
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            "region" COLLATE "C",
+            CAST("code" AS text) COLLATE "C",
+            NUMERIC_SEND(TRIM_SCALE("level")),
+            "weight",
+            "yes",
+            "small",
+            BPCHARSEND("pad"),
+            CHARSEND("letter"),
+            "raw",
+            "day",
+            TIME_SEND("clock"),
+            TIMESTAMP_SEND("stamp"),
+            "who",
+            "host",
+            CAST("mood" AS text) COLLATE "C",
+            CAST("place" AS oid),
+            CAST("doc" AS text) COLLATE "C",
+            CAST("pair" AS text) COLLATE "C",
+            CAST("numbers" AS text) COLLATE "C",
+            CAST("prices" AS text) COLLATE "C",
+            CAST("blobs" AS text) COLLATE "C"
+          ),
+          1442695040888963407
+        ) AS text),
+        6364136223846793005
+      ) & 9223372036854775807
+    )
+  ) AS DECIMAL(38, 0)) AS qbcd_digest
+FROM "public"."mixed"
+WHERE
+  TRUE) AS t WHERE TRUE OFFSET 0) AS t) AS q
+
 -- id_rcs by hash: checksums, connection 1
 SELECT CAST(CASE WHEN g.qbcd_bucket < 2 THEN CASE WHEN g.qbcd_bucket < 1 THEN 7 ELSE 8 END ELSE CASE WHEN g.qbcd_bucket < 4 THEN 4 ELSE CASE WHEN g.qbcd_bucket < 6 THEN 5 ELSE 6 END END END AS BIGINT) AS range_id, SUM(g.n) AS n, SUM(g.digests) AS digests, SUM(g.checksum) AS checksum
 FROM (SELECT ((t.qbcd_hash >> 61) + 4) AS qbcd_bucket, COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum

@@ -1600,7 +1600,7 @@ WHERE
 SELECT r.range_id, q.* FROM (VALUES
 (CAST(2 AS BIGINT), CAST('10' AS bigint), CAST('20' AS bigint))
 ) AS r(range_id, lo0, hi0)
-CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum((t.qbcd_digest & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
+CROSS JOIN LATERAL (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum(((t.qbcd_digest % 2147483648)::bigint & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
   "order_id",
   CAST("order_id" & 255 AS int) AS qbcd_leaf,
   HASHTEXTEXTENDED(
@@ -1619,7 +1619,7 @@ FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" >= r.lo0 AND t."order_id" < r.hi0 OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
 UNION ALL
-SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum((t.qbcd_digest & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum(((t.qbcd_digest % 2147483648)::bigint & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
   "order_id",
   CAST("order_id" & 255 AS int) AS qbcd_leaf,
   HASHTEXTEXTENDED(
@@ -1638,7 +1638,7 @@ FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" < CAST('10' AS bigint) OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
 UNION ALL
-SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum((t.qbcd_digest & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
+SELECT CAST(3 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum(((t.qbcd_digest % 2147483648)::bigint & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
   "order_id",
   CAST("order_id" & 255 AS int) AS qbcd_leaf,
   HASHTEXTEXTENDED(
@@ -1878,6 +1878,79 @@ CROSS JOIN LATERAL (SELECT t.qbcd_key_id AS key_id, t.qbcd_digest AS digest, t.q
 FROM "public"."orders"
 WHERE
   TRUE) AS t WHERE t."order_id" = r.k OFFSET 0) AS q
+
+-- id_rcs: checksums of ranges and leaves, of 128 bits
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT coalesce(sum(g.n), 0) AS n, coalesce(sum(g.digests), 0) AS digests, coalesce(sum(g.checksum), 0) AS checksum, coalesce(string_agg(g.qbcd_leaf || ':' || g.n || ':' || coalesce(g.checksum, 0) || ':' || coalesce(g.weighted, 0), ' '), '') AS leaves FROM (SELECT t.qbcd_leaf, count(*) AS n, count(t.qbcd_digest) AS digests, sum(t.qbcd_digest) AS checksum, sum(((t.qbcd_digest % 2147483648)::bigint & 2147483647) * (t."order_id"::bigint & 2147483647)) AS weighted FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  CAST("order_id" & 255 AS int) AS qbcd_leaf,
+  CAST((
+    CAST((
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) & 9223372036854775807
+    ) AS DECIMAL) * 9223372036854775808 + (
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          1442695040888963407
+        ) AS text),
+        6364136223846793005
+      ) & 9223372036854775807
+    )
+  ) AS DECIMAL(38, 0)) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE TRUE OFFSET 0) AS t GROUP BY t.qbcd_leaf) AS g) AS q
+
+-- id_rcs: checksums of 128 bits
+SELECT CAST(1 AS BIGINT) AS range_id, q.* FROM (SELECT COUNT(*) AS n, COUNT(t.qbcd_digest) AS digests, COALESCE(SUM(t.qbcd_digest), 0) AS checksum FROM (SELECT t.* FROM (SELECT
+  "order_id",
+  CAST((
+    CAST((
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          7046029254386353131
+        ) AS text),
+        8650415919381337933
+      ) & 9223372036854775807
+    ) AS DECIMAL) * 9223372036854775808 + (
+      HASHTEXTEXTENDED(
+        CAST(HASH_RECORD_EXTENDED(
+          ROW(
+            INT8SEND("order_id"),
+            "status" COLLATE "C",
+            NUMERIC_SEND("amount"),
+            TIMESTAMPTZ_SEND("placed")
+          ),
+          1442695040888963407
+        ) AS text),
+        6364136223846793005
+      ) & 9223372036854775807
+    )
+  ) AS DECIMAL(38, 0)) AS qbcd_digest
+FROM "public"."orders"
+WHERE
+  TRUE) AS t WHERE TRUE OFFSET 0) AS t) AS q
 
 -- id_rcs by hash: rows
 -- the text of: id: rows

@@ -5,25 +5,14 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from qbcd.errors import Refused
 from tests.faults.child import kill_at
-from tests.integration.enrichment.test_narrowing import made, subscribe
+from tests.integration.enrichment.scene import project_of, subscribe
 from tests.support.places import Place, over, place_of
 from tests.support.project import opened, poll
-
-ROWS = "(1, 'EU', 'new', 1), (2, 'US', 'late', 2), (3, 'EU', 'late', 3)"
-
-
-def project_of(place: Place, strategy: Any = "mds", **more: Any) -> dict[str, Any]:
-    data = made(place, strategy, **{"narrow": False, "initial": "replica", **more})
-    data["tables"] = data["tables"][1:]
-    del data["subscriptions"]["streams"]["wide"]
-    place.sql(f"INSERT INTO orders VALUES {ROWS}")
-    return data
 
 
 def sent(folder: Path) -> list[tuple[str, int, str]]:

@@ -2,67 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from typing import Any
 
-import qbcd
 from tests.faults.child import kill_at
+from tests.integration.enrichment.scene import WHENS, made, matches, needs, subscribe, with_eu
 from tests.support.places import Place, over, place_of
-from tests.support.project import config, opened, poll
+from tests.support.project import opened, poll
 
-SINKS = {"all": {"type": "jsonl", "path": "out/all"}, "hooks": {"type": "jsonl", "path": "out/hooks"}}
-TEXT = {
-    "postgresql": "varchar(20)",
-    "mariadb": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
-    "mysql": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
-}
-WHENS = ("new", "old", "either", "enters", "leaves")
 REGIONS = ["EU", "US", "Ä", "o'x"]
-
-
-def made(place: Place, strategy: Any, **subscriptions: Any) -> dict[str, Any]:
-    """Return a project with two streams of one table: `wide`, and `s`, whose only sink is of subscriptions."""
-    kind, when, columns = TEXT[place.kind], place.quote("when"), place.quote("columns")
-    place.sql(f"CREATE TABLE orders (id integer PRIMARY KEY, region {kind}, status {kind}, amount decimal(12,2))")
-    place.sql(
-        f"CREATE TABLE subscription (id varchar(40) PRIMARY KEY, stream varchar(40), {place.quote('condition')} "
-        f"varchar(200), {when} varchar(10), ops varchar(10), {columns} varchar(40))"
-    )
-    tables = [
-        {"name": name, "table": "orders", "strategy": strategy, "sinks": sinks}
-        for name, sinks in (("wide", ["all"]), ("s", []))
-    ]
-    section = {
-        "from": {"source": "shop", "table": "subscription"},
-        "streams": {"wide": "all", "s": "all"},
-        "deliver": ["hooks"],
-        "narrow": True,
-        **subscriptions,
-    }
-    return config(place.url, *tables, sinks=SINKS, subscriptions=section)
-
-
-def subscribe(place: Place, *rows: tuple[Any, ...]) -> None:
-    """Insert id, condition, and if given when, ops, columns, for both streams."""
-    for one in rows:
-        every = (*one, *[None] * (5 - len(one)))
-        place.insert("subscription", [(f"{stream}-{every[0]}", stream, *every[1:]) for stream in ("wide", "s")])
-
-
-def matches(folder: Path, stream: str) -> set[tuple[int, str]]:
-    """Return key and subscription of all events of a stream."""
-    return {
-        (event["key"]["id"], name.removeprefix(f"{stream}-"))
-        for file in sorted((folder / "out/hooks" / stream).rglob("*.jsonl"))
-        for event in map(json.loads, file.read_text().splitlines())
-        for name in event["subscriptions"]
-    }
-
-
-def needs(project: qbcd.Project, stream: str = "s") -> str:
-    return next(one.narrowed for one in project.subscriptions().interests if one.stream == stream)
 
 
 def a_condition(rng: random.Random) -> str:
@@ -146,9 +94,7 @@ def test_rows_that_enter_because_the_hull_grew_are_no_events(place: Place, works
 
 def test_growth_that_was_killed_is_no_event(database: str, workspace: Path) -> None:
     place = place_of(database)
-    data = made(place, "mds")
-    place.sql("INSERT INTO orders VALUES (1, 'EU', NULL, 1), (2, 'US', 'x', 2)")
-    subscribe(place, ("eu", "region = 'EU'"))
+    data = with_eu(place)
     with opened(data, workspace) as project:
         project.prepare("s")
     subscribe(place, ("us", "region = 'US'"))
@@ -184,9 +130,7 @@ def test_a_set_is_asked_by_the_operator_of_the_source(database: str, workspace: 
 
 def test_a_stream_that_is_no_longer_narrowed(database: str, workspace: Path) -> None:
     place = place_of(database)
-    data = made(place, "mds")
-    place.sql("INSERT INTO orders VALUES (1, 'EU', NULL, 1), (2, 'US', 'x', 2)")
-    subscribe(place, ("eu", "region = 'EU'"))
+    data = with_eu(place)
     with opened(data, workspace) as project:
         project.prepare("s")
     subscribe(place, ("us", "region = 'US'"))

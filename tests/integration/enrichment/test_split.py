@@ -10,8 +10,7 @@ import pytest
 
 from qbcd.errors import ConfigError
 from tests.faults.child import kill_at
-from tests.integration.enrichment.test_initial import project_of
-from tests.integration.enrichment.test_narrowing import subscribe
+from tests.integration.enrichment.scene import project_of, subscribe
 from tests.support.places import place_of
 from tests.support.project import opened, poll
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ import qbcd
 from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.delivery.batches import open_batch
-from qbcd.enrichment import BatchToEnrich, Enricher, Enrichment
+from qbcd.enrichment import BatchToEnrich, Enricher, Enrichment, SelectingEnricher
 from qbcd.errors import LocalFailed, StateConflict
 from qbcd.model import Travel
 from qbcd.run import prepare_stream, run_stream
@@ -42,12 +42,11 @@ SHOWN = ("enrichment_written", "after_enrichment")  # outside of a campaign
 _RUNS = itertools.count(1)
 
 
-class Tags(Enricher):
+class Tags(SelectingEnricher):
     """Lists the number of this evaluation and the key, for even keys."""
 
     field = "tags"
     travel = Travel("array", element=Travel("text"))
-    selects = True
 
     @override
     def values(self, batch: BatchToEnrich) -> Iterator[pa.Array]:
@@ -55,6 +54,10 @@ class Tags(Enricher):
         for piece in batch.events():
             ids = [key["id"] for key in piece.column("key").to_pylist()]
             yield pa.array([json.dumps([f"{run}:{one}"] if one % 2 == 0 else []) for one in ids])
+
+    @override
+    def chosen(self, batch: BatchToEnrich, digests: Collection[str]) -> Iterator[pa.Array]:
+        yield from self.values(batch)
 
 
 class Names(Enricher):

@@ -13,21 +13,16 @@ from sqlalchemy.engine import Engine
 import qbcd
 from qbcd.errors import ConfigError
 from tests.faults.child import kill_at
+from tests.integration.enrichment.scene import SINKS, TEXT, WHENS
 from tests.support.cli import Cli
 from tests.support.places import Place, over, place_of
 from tests.support.project import config, opened, poll
 
-BYTES = {
-    "postgresql": "varchar(20)",
-    "mariadb": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin",
-    "mysql": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
-}
 FOLDED = {
     "postgresql": "citext",
     "mariadb": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
     "mysql": "varchar(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_ai_ci",
 }
-SINKS = {"all": {"type": "jsonl", "path": "out/all"}, "hooks": {"type": "jsonl", "path": "out/hooks"}}
 CONDITIONS = [
     "status = 'late'",
     "'late' <> status",
@@ -45,7 +40,6 @@ CONDITIONS = [
     "due = '2026-03-01' AND amount <> 2",
     "id <> 2",
 ]
-WHENS = ("new", "old", "either", "enters", "leaves")
 ROWS = "(1, 'new', 1.5, '2026-03-01', 'A'), (2, 'late', NULL, NULL, 'b'), (3, NULL, 20, '2026-02-01', 'C')"
 CHANGES = (
     "UPDATE orders SET status = 'late', amount = 2 WHERE id = 1; UPDATE orders SET status = NULL, due = '2026-03-01' "
@@ -57,7 +51,7 @@ def made(place: Place, subscriptions: dict[str, Any], strategy: str = "id_rcs") 
     if place.kind == "postgresql":
         place.sql("CREATE EXTENSION IF NOT EXISTS citext")
     place.sql(
-        f"CREATE TABLE orders (id integer PRIMARY KEY, status {BYTES[place.kind]}, amount decimal(12,2), due date, "
+        f"CREATE TABLE orders (id integer PRIMARY KEY, status {TEXT[place.kind]}, amount decimal(12,2), due date, "
         f"name {FOLDED[place.kind]})"
     )
     place.sql(f"INSERT INTO orders VALUES {ROWS}")

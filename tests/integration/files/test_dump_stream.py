@@ -142,9 +142,11 @@ def test_auto_uses_the_figures_of_the_last_comparison(workspace: Path, monkeypat
     assert scene.replayed(FIRST) == dict(THIRD)
 
 
-@pytest.mark.parametrize("options", [{"method": "join"}, {"replica": "digest"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"method": "join"}, {"replica": "digest"}, {"replica": "digest", "digest": 128}], ids=str
+)
 def test_sides_beyond_the_memory_are_joined_in_parts(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(feeds, "_JOIN_BYTES", 1 << 22)
     assert feeds.parts_of_join(feeds.Sides(4, 4, 32.0), 256 << 20) == 4

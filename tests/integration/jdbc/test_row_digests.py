@@ -12,7 +12,7 @@ import pytest
 
 from qbcd.errors import EnvironmentMissing
 from qbcd.spark import row_digests
-from tests.support.xxh64 import row_digest, xxh64
+from tests.support.xxh64 import row_digest, wide_digest, xxh64
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,21 +68,22 @@ def test_digests_of_a_corpus_have_the_specified_bytes(spark: SparkSession) -> No
     rows += [(None,) * len(kinds), *((*row[:1], None, *row[2:]) for row in rows)]
     schema = ", ".join(f"c{i} {kind}" for i, kind in enumerate(kinds))
     frame = spark.createDataFrame(rows, schema)
-    digest = row_digests.digest_of(frame.columns)
-    expected = [row_digest([bytes_of(kind, v) for kind, v in zip(kinds, row, strict=True)]) for row in rows]
-    assert [found for (found,) in frame.selectExpr(digest).collect()] == expected
+    contents = [[bytes_of(kind, v) for kind, v in zip(kinds, row, strict=True)] for row in rows]
+    size = row_digests.bytes_of(frame.dtypes)
+    for wide, specified in ((False, row_digest), (True, wide_digest)):
+        digest = row_digests.digest_of(frame.columns, wide=wide)
+        expected = [specified(content) for content in contents]
+        assert [int(found) for (found,) in frame.selectExpr(digest).collect()] == expected
 
-    digested, size = frame.selectExpr("*", f"{digest} AS d"), row_digests.bytes_of(frame.dtypes)
-    for one_reader in (True, False):
-        found = row_digests.group_sums(
-            digested, "CASE WHEN c2 < 0 THEN 1 ELSE 2 END", ("c1 IS NULL",), size, one_reader=one_reader
-        )
-        assert sum(one[1] for one in found) == len(rows)
-        assert sum(one[2] for one in found) == sum(expected)
-        assert {one[0] for one in found} == {1, 2}
-        assert sum(one[4] for one in found) == sum(row[1] is None for row in rows)
-        long = sum(len(v.encode() if isinstance(v, str) else v) for row in rows for v in row[6:8] if v is not None)
-        assert sum(one[3] for one in found) == long + len(rows) * (1 + 2 + 4 + 8 + 4 + 8 + 4 + 8 + 16 + 16)
+        digested, group = frame.selectExpr("*", f"{digest} AS d"), "CASE WHEN c2 < 0 THEN 1 ELSE 2 END"
+        for one_reader in (True, False):
+            found = row_digests.group_sums(digested, group, ("c1 IS NULL",), size, wide=wide, one_reader=one_reader)
+            assert sum(one[1] for one in found) == len(rows)
+            assert sum(one[2] for one in found) == sum(expected)
+            assert {one[0] for one in found} == {1, 2}
+            assert sum(one[4] for one in found) == sum(row[1] is None for row in rows)
+            long = sum(len(v.encode() if isinstance(v, str) else v) for row in rows for v in row[6:8] if v is not None)
+            assert sum(one[3] for one in found) == long + len(rows) * (1 + 2 + 4 + 8 + 4 + 8 + 4 + 8 + 16 + 16)
 
 
 def test_values_that_move_between_columns_change_the_digest() -> None:

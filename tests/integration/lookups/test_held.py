@@ -12,11 +12,14 @@ from typing import Any
 import pytest
 
 from qbcd.api import parts_of
-from qbcd.errors import Refused
+from qbcd.errors import Refused, StateConflict
+from qbcd.sites import context as site_context
 from qbcd.spark_source import register
+from qbcd.state import LeaseKeeper
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up
 from tests.integration.lookups.test_killed import killed_at
+from tests.support.pausing import Paused, at
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
@@ -114,6 +117,35 @@ def test_killed_while_events_go(point: str, place: Place, workspace: Path) -> No
     assert len(found) == 7, "each event once"
     assert [one for one in found if one[1] == 1] == [("c", 1, 10, 1002), ("u", 1, 11, 1002)]
     assert [one for one in found if one[1] == 3] == [("c", 3, 30, 1002), ("u", 3, 31, 1002)]
+
+
+def test_a_paused_poller_stores_nothing_of_a_removed_batch(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lease ended after the check; another one has held the event, sent it, and removed its batch."""
+    made(place)
+    data = looked_up(place, HOLD, retain="0s")
+    with opened(data, workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 2, 10)")
+        late = Paused(project, "sales")
+        with monkeypatch.context() as patched, at("enrichment_written", late.pause):
+            patched.setattr(LeaseKeeper, "_beat", lambda self: self._stop.wait())
+            patched.setattr(site_context, "LEASE_SECONDS", 20.0)
+            late.start()
+        context = parts_of(project).open_stream("sales").site.context
+        with context.writing() as conn:
+            conn.execute(context.store.tables.lease.update().values(until=0.0))
+        for statement in ("SELECT 1", "INSERT INTO customer VALUES (1002, 2)", "INSERT INTO sales VALUES (2, 1, 20)"):
+            place.sql(statement)
+            with opened(data, workspace) as another:
+                poll(another)
+        error = late.finish()
+    for _ in range(2):
+        with opened(data, workspace) as project:
+            poll(project)
+    assert shown(events(workspace)) == [("c", 1, 10, 1002), ("c", 2, 20, 1001)], "once"
+    assert isinstance(error, StateConflict)
 
 
 def by_key(found: list[dict[str, Any]]) -> dict[int, list[tuple[Any, ...]]]:

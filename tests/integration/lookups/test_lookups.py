@@ -197,7 +197,7 @@ def test_streams_share_a_scan(place: Place, workspace: Path, monkeypatch: pytest
         for number, name in enumerate(names):
             keys = [3 + number, 5, 9000] + ([7] if name == "third" else [])
             place.sql(f"INSERT INTO {name} {values([(i, key) for i, key in enumerate(keys)])}")
-        shared = parts_of(project)._searches
+        shared = parts_of(project).enriching._searches
 
         def met() -> None:
             reads.append(1)

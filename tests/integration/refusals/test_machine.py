@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import qbcd
-import qbcd.project
+import qbcd.project.engines
 import qbcd.spark.session
 from qbcd.api import parts_of
 from qbcd.connectors.postgresql import PostgreSQL
@@ -55,7 +55,7 @@ def test_no_driver_jar_anywhere(place: Place, tmp_path: Path, monkeypatch: pytes
         Surroundings, environ={"PATH": str(tmp_path)}, system_folders=(tmp_path / "java",), may_install=lambda: False
     )
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(qbcd.project, "Surroundings", around)
+    monkeypatch.setattr(qbcd.project.engines, "Surroundings", around)
     with opened(place) as project:
         assert parts_of(project).state.project_id
         message = place.refused(project.stream("id_rcs").prepare, EnvironmentMissing, 2)

@@ -182,7 +182,7 @@ def test_values_of_placeholders_are_never_shown(
     target[path[-1]] = json.loads(json.dumps(value).replace("{}", SECRET))
     with pytest.raises(ConfigError) as caught, Project(config_from_dict(data, tmp_path)) as project:
         parts = parts_of(project)
-        parts.check_settings()
+        parts.engines.check_settings()
         parts.source("shop").connector.sessions.sqlalchemy_url(project.config.databases["shop"].sqlalchemy_url())
         parts.source("shop").jdbc("s")
         raise ConfigError("no fault")  # the value fits after all

@@ -24,6 +24,7 @@ ID_RCS = {
     "rows_per_range": None,
     "buckets": None,
     "replica": "rows",
+    "digest": 64,
     "consistency": None,
     "per_poll": None,
     "max_staleness": None,

@@ -29,7 +29,8 @@ def test_a_query_is_fixed_with_its_variant(tmp_path: Path) -> None:
     assert (stream.name, stream.table_schema, stream.table_name, stream.subject) == ("q", "", "q", "query")
     asked = requested(stream)
     assert asked["query"] == "SELECT id FROM public.o"
-    assert asked["options"] == {"variant": None, "replica": None, "buckets": None, "timestamps": [], "zone": None}
+    kept = {"replica": None, "digest": None, "buckets": None}
+    assert asked["options"] == {"variant": None, **kept, "timestamps": [], "zone": None}
     assert (
         requested(loaded(tmp_path, strategy={"type": "vbd", "variant": "checksum"}))["options"]["variant"] == "checksum"
     )

@@ -97,7 +97,7 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "rows_per_range: 10",
             "rows: 10",
             'qbcd.yaml:25: tables[1].strategy.rows: unknown key "rows" (known keys: type, pace, per_poll, '
-            "max_staleness, rows_per_range, buckets, replica, consistency)",
+            "max_staleness, replica, digest, rows_per_range, buckets, consistency)",
         ),
         (
             "rows_per_range: 10",

@@ -36,6 +36,7 @@ RCS: dict[str, Any] = {
     "target": None,
     "buckets": None,
     "replica": "rows",
+    "digest": 64,
     "consistency": None,
 }
 MARKS: dict[str, Any] = {"timestamp": ("changed",), "zone": None, "margin": timedelta(seconds=1), "lag": None}

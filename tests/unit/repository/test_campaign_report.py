@@ -75,6 +75,17 @@ def test_several_commits_are_refused_or_shown(tmp_path: Path, capsys: pytest.Cap
     assert "`aaaa` |" not in capsys.readouterr().out
 
 
+def test_a_tree_with_changes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    written(tmp_path, "1", "aaaa+changes", case("a"))
+    arguments = ["--results", str(tmp_path), "--print"]
+    assert campaign_report.main(arguments) == 1
+    refused = capsys.readouterr()
+    assert "of aaaa+changes were written. fix: commit" in refused.err
+    assert refused.out == ""
+    campaign_report.main([*arguments, "--each-commit"])
+    assert "`aaaa+changes` |" in capsys.readouterr().out
+
+
 def test_the_page_has_the_marks_of_the_table() -> None:
     page = campaign_report.PAGE.read_text("utf-8")
     changed = put("| x |\n", page)
@@ -103,20 +114,22 @@ def test_a_run_writes_its_file_and_continues(tmp_path: Path, processes: str) -> 
         "def test_last(): os.environ.get('DIE') and os._exit(3)\n"
     )
 
-    def run(*options: str, **environ: str) -> dict[str, str]:
+    def run(*options: str, left: int = 0, **environ: str) -> dict[str, str]:
         command = [sys.executable, "-m", "pytest", "-q", "-n", processes, *options]
         more = {"PYTHONPATH": str(results.ROOT), "QBCD_CAMPAIGN_RESULTS": str(tmp_path / "out"), **environ}
         subprocess.run(command, cwd=tmp_path, env={**os.environ, **more}, capture_output=True, timeout=120, check=False)
         (found,) = results.read((tmp_path / "out").glob("*.jsonl"))
         assert found.commit == results.commit()
         assert found.reasons.get("tests/test_x.py::test_skipped", "no server") == "no server"
-        assert found.not_run == (1 if environ and processes == "0" else 0)
+        assert found.not_run == left
         return {name.partition("::")[2]: outcome for name, outcome in found.outcomes.items()}
 
     ended = {"test_good": "passed", "test_bad": "failed", "test_skipped": "skipped", "test_teardown": "failed"}
-    died = run(DIE="1")
+    if processes == "0":
+        assert run("-k", "good", left=4) == {"test_good": "passed"}
+    died = run(DIE="1", left=1 if processes == "0" else 0)
     assert {k: v for k, v in died.items() if k != "test_last"} == ended
     if processes == "0":  # under pytest-xdist a process that died fails its case
         assert "test_last" not in died
         assert run("--remaining") == {**ended, "test_last": "passed"}
-        assert len(list((tmp_path / "out").glob("*.jsonl"))) == 2
+        assert len(list((tmp_path / "out").glob("*.jsonl"))) == 3

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -19,6 +19,7 @@ from sqlalchemy import MetaData
 
 import qbcd
 from qbcd.common import hooks
+from qbcd.connectors import connector_for
 from qbcd.delivery.batches import PYTHON_SINK
 from qbcd.files.series import TakenDumps
 from qbcd.local.part_files import PartFile
@@ -45,7 +46,7 @@ from qbcd.state import Resend, batch_to_json, rows, upgrades
 from qbcd.state.project_tables import METADATA
 from qbcd.state.tables import SiteTables
 from qbcd.stores.base import ATTEMPTS
-from qbcd.strategies import in_source, outbox, tdi, tlcs_lake
+from qbcd.strategies import Mds, in_source, outbox, tdi, tlcs_lake
 from qbcd.strategies.base import images, prefixed, suffixed, table_name
 from qbcd.strategies.incremental import lineage
 from qbcd.strategies.incremental.delta_query import ONE
@@ -201,7 +202,8 @@ def test_names_of_own_tables() -> None:
 
 def test_columns_of_own_tables() -> None:
     own = ["epoch", "batch_seq", "ordinal", "op", "reason", "pair_id", "changed", "digest"]
-    assert [name for name, _ in in_source.OWN_COLUMNS] == own
+    assert [name for name, _ in in_source.OWN_COLUMNS] == own[:-1]
+    assert [name for name, _ in Mds(connector_for("postgresql://h/d"), PLAN, "qbcd").tables()[1].columns][:8] == own
     assert list(in_source.OUTBOX_KEY) == own[:3]
     assert [(i.before, i.after) for i in images(PLAN, 63)] == [("b_id", "a_id"), ("b_v", "a_v")]
     assert prefixed("b_", "n" * 62, 63) == "b_" + "n" * 52 + "_88dba6d9"
@@ -290,9 +292,9 @@ def test_files_of_the_workdir() -> None:
     assert leaf_checksums.FORM == b"leaf:rows:checksum:weighted\n"
     row = ["range_id", "key_id", "digest", "c0"]
     event = ["op", "reason", "pair_id", "ordinal", "changed", "b_0", "a_0"]
-    assert [name for name, _ in schema.row_fields([Travel("int32")])] == row
+    assert [name for name, _ in schema.row_fields(replace(PLAN, columns=()))] == row
     assert [name for name, _ in event_schema.event_fields([Travel("int32")])] == event
-    assert [name for name, _ in schema.batch_fields([Travel("int32")])] == [*event, *row[:3], "batch_seq"]
+    assert [name for name, _ in schema.batch_fields(replace(PLAN, columns=()))] == [*event, *row[:3], "batch_seq"]
 
 
 def test_files_of_sinks() -> None:

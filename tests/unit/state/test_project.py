@@ -208,11 +208,17 @@ def test_a_state_without_the_tables_of_later_versions_gets_them(tmp_path: Path) 
     with ProjectState(url, create=False) as state:
         assert state.resends("s") == {}
         one = EnrichedBatch(7, 3, "print", ("tags",), "a.parquet", "hash", {"c": 2})
+        with pytest.raises(StateConflict, match="batch 7/3 was removed before"):
+            put_enriched(state, "s", one)  # no mark: the stream was reset
+        mark = put_enriched(state, "s", EnrichedBatch(7, 1))
         assert put_enriched(state, "s", one) == one
         assert put_enriched(state, "s", replace(one, file="b.parquet")) == one, "the first one counts"
-        assert enriched_batches(state, "s") == {(7, 3): one}
-        drop_enriched(state, "s", [(7, 3)])
-        assert enriched_batches(state, "s") == {}
+        assert enriched_batches(state, "s") == {(7, 1): mark, (7, 3): one}
+        assert drop_enriched(state, "s", [(7, 3)]) == EnrichedBatch(7, 3)
+        assert enriched_batches(state, "s") == {(7, 3): EnrichedBatch(7, 3)}
+        for removed in (one, replace(one, seq=2)):
+            with pytest.raises(StateConflict, match="was removed before"):
+                put_enriched(state, "s", removed)
         first, second = state.request_resend("s", "copy"), state.request_resend("s", "copy", "id > 1")
         assert (first.label, second.label) == ("resend-1", "part-2")
         assert state.resends("s") == {"copy": second}

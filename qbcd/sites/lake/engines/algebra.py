@@ -17,6 +17,7 @@ from qbcd.model.wire import Fields, wire_type
 from qbcd.ranges import leaves
 from qbcd.sites.lake.engines.base import AnyRows, Engine, Rows
 from qbcd.sites.lake.replica.schema import IDENTITY, UNTRAVELLED
+from qbcd.sql.digest_sums import EXACT, summands, total
 from qbcd.sql.render import literal
 
 By = Literal["digest", "values", "either"]  # the part of two versions of a row that shows a change
@@ -26,7 +27,7 @@ ONE_TASK_ROWS = 500_000  # up to this number, one task sorts and numbers rows, a
 _LIMITS: Mapping[str, Any] = {"having": "", "most": 0}
 _EXPECTED = "shown = 1 AND settled = 1"  # rows of a stage of settled rows that the replica should have
 _OTHER_DIGEST = "judged <> old_digest"
-_EXACT = "DECIMAL(38, 0)"  # exact sums of 64-bit digests
+WEIGHT = "weight"  # prefix of the columns of changes by whose sums the checksum of a range grows
 
 
 # -- shapes ------------------------------------------------------------------------------------------------------------
@@ -139,16 +140,18 @@ def value_columns(rows: AnyRows) -> int:
 
 
 # -- a stage -----------------------------------------------------------------------------------------------------------
-def sums(engine: Engine, rows: AnyRows, digest_column: str = "digest") -> dict[int, tuple[int, int | None]]:
+def sums(
+    engine: Engine, rows: AnyRows, digest_column: str = "digest", *, wide: bool = False
+) -> dict[int, tuple[int, int | None]]:
     """Return by range_id (rows, exact sum of digests); the sum is None if a digest is missing."""
     counted = {
         "range_id": "range_id",
         "n": "COUNT(*)",
         "known": f"COUNT({digest_column})",
-        "s": f"SUM(CAST({digest_column} AS {_EXACT}))",
+        **{f"s{i}": f"SUM({part})" for i, part in enumerate(summands(digest_column, wide=wide))},
     }
     found = engine.run(selected(rows, counted, by=["range_id"]))
-    return {i: (n, int(s) if n == known else None) for i, n, known, s in found}
+    return {i: (n, total(parts) if n == known else None) for i, n, known, *parts in found}
 
 
 def has_duplicates(engine: Engine, stage: AnyRows) -> bool:
@@ -242,7 +245,7 @@ def differences(
 ) -> AnyRows:
     """Return the net changes that turn `replica` into `stage`.
 
-    The columns ``net, weight`` are the growth of their range.
+    The columns ``net, weight0..`` are the growth of their range.
 
     Args:
         replica: Old rows of the ranges, with the values of all captured columns or of the key alone.
@@ -266,7 +269,10 @@ def differences(
         **{f"a_{i}": f"s.c{i}" for i in range(width)},
         "changed": _changed(plan, both) if known == width else "CAST(NULL AS TEXT)",
         "net": "CASE WHEN r.key_id IS NULL THEN 1 WHEN s.key_id IS NULL THEN -1 ELSE 0 END",
-        "weight": f"CAST(COALESCE(s.digest, 0) AS {_EXACT}) - CAST(COALESCE(r.digest, 0) AS {_EXACT})",
+        **{
+            f"{WEIGHT}{i}": f"COALESCE({new}, 0) - COALESCE({old}, 0)"
+            for i, (new, old) in enumerate(zip(*(summands(f"{of}.digest", wide=plan.wide) for of in "sr"), strict=True))
+        },
     }
     # `changed` is NULL if the replica has no values
     shown = {"digest": _OTHER_DIGEST, "values": "changed <> ''", "either": f"{_OTHER_DIGEST} OR changed <> ''"}[by]
@@ -360,7 +366,7 @@ def changed_pairs(changed: AnyRows, rows: AnyRows, names: Sequence[str], about: 
 def window_differences(replica: AnyRows, stage: AnyRows, plan: StreamPlan, about: int) -> AnyRows:
     """Return the changes of the rows in a window of timestamps.
 
-    The column ``weight`` is the growth of the key checksum.
+    The column ``weight0`` is the growth of the key checksum.
 
     Args:
         replica: Old rows of the ranges.
@@ -370,9 +376,9 @@ def window_differences(replica: AnyRows, stage: AnyRows, plan: StreamPlan, about
     keys = _shared(of_columns(stage, ["key_id", "key_digest"]), about)
     found = differences(of_keys(replica, keys), filtered(stage, "shown = 1"), plan, by="digest")
     values = {
-        **_of_rows(without(found, "weight")),
+        **_of_rows(without(found, f"{WEIGHT}0")),
         "reason": "CASE WHEN rows.op = 'd' THEN 'restriction_exit' END",
-        "weight": f"rows.net * CAST(others.key_digest AS {_EXACT})",
+        f"{WEIGHT}0": f"rows.net * CAST(others.key_digest AS {EXACT})",
     }
     return _joined(found, keys, values)
 
@@ -508,8 +514,9 @@ def groups(engine: Engine, changes: AnyRows) -> dict[tuple[str, int], int]:
 
 def growth(engine: Engine, changes: AnyRows) -> dict[int, tuple[int, int]]:
     """Return by range_id (rows, sum of digests) by which a range grew."""
-    found = {"range_id": "range_id", "n": "SUM(net)", "s": "SUM(weight)"}
-    return {i: (int(n), int(s)) for i, n, s in engine.run(selected(changes, found, by=["range_id"]))}
+    weights = {name: f"SUM({name})" for name in changes.columns if name.startswith(WEIGHT)}
+    found = {"range_id": "range_id", "n": "SUM(net)", **weights}
+    return {i: (int(n), total(parts)) for i, n, *parts in engine.run(selected(changes, found, by=["range_id"]))}
 
 
 def range_ids(engine: Engine, changes: AnyRows) -> set[int]:

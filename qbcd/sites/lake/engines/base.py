@@ -179,8 +179,8 @@ class Engine(ABC):
         """Keep rows for the block, so that they are computed once."""
 
     @abstractmethod
-    def row_checksum(self) -> RowChecksum:
-        """Return a new count and checksum of rows."""
+    def row_checksum(self, *, wide: bool = False) -> RowChecksum:
+        """Return a new count and checksum of rows; `wide` if their digests are."""
 
     @abstractmethod
     def event_counts(self, old_values: Mapping[int, Travel]) -> EventCounts:

@@ -89,7 +89,7 @@ def compare(poll: TablePoll, plan: FetchPlan) -> WrittenBatch:
     context.progress(
         f"comparing about {counted(plan.fetched, 'row')} of {counted(len(plan.asked), 'range')} with the replica"
     )
-    came, known = poll.engine.row_checksum(), poll.engine.row_checksum()
+    came, known = poll.engine.row_checksum(wide=poll.plan.wide), poll.engine.row_checksum(wide=poll.plan.wide)
     new = images_frame(poll, row_selection.of_source(plan.asked))
     rows = algebra.for_one_join(came.observe(new))
     old = known.observe(replica_rows(poll, plan.old))

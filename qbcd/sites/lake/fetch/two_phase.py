@@ -28,8 +28,7 @@ from qbcd.sites.lake.fetch.base import FetchedRows, RowsPath, is_enabled
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
-from qbcd.sites.lake.replica.replica import travels_of
-from qbcd.sites.lake.replica.schema import Fields, row_fields
+from qbcd.sites.lake.replica.schema import Fields, mark_fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, range_frame, replica_rows, stored_fields, write_stage
 from qbcd.state import StoredRange
 
@@ -42,7 +41,6 @@ KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows: large ranges up to this share are not split while few rows are fetched
 HELD_ROWS = 1_000_000  # maximal number of fingerprints in memory at a time, about, in all tasks together
 LARGEST_RANGE = 250_000  # rows of a range whose fingerprints one task holds, for any number of connections
-FINGERPRINT_FIELDS = [("range_id", "bigint"), ("key_id", "binary"), ("digest", "bigint")]
 Item = TypeVar("Item")
 
 
@@ -186,7 +184,7 @@ def _old_fields(poll: LakePoll) -> Fields:
 
 
 def _row_fields(poll: LakePoll) -> Fields:
-    return row_fields(travels_of(poll.strategy.plan), typed=poll.settings.typed)[1:]  # the first phase knows the range
+    return row_fields(poll.strategy.plan, typed=poll.settings.typed)[1:]  # the first phase knows the range
 
 
 def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
@@ -208,7 +206,7 @@ def _differing(poll: TablePoll, plan: FetchPlan) -> list[FileSet]:
             for at_once in _batches(shares, connections):
                 pairs = []
                 for some in at_once:
-                    totals.append(poll.engine.row_checksum())
+                    totals.append(poll.engine.row_checksum(wide=poll.plan.wide))
                     old = replica_rows(poll, [before[r.range_id] for r in some], alone=True)
                     new = totals[-1].observe(fingerprints(some)).hinted("one task")
                     pairs.append(algebra.changed_fingerprints(old, new))
@@ -231,7 +229,7 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
     Key ranges are read when needed. Hash buckets are spread over the table: one scan writes all of them to files.
     """
     files, query = poll.context.files, poll.strategy.row_fingerprints
-    fields = [*FINGERPRINT_FIELDS, *_texts(poll)]
+    fields = [*mark_fields(poll.plan), *_texts(poll)]
     if not poll.strategy.partitioning.hashed:
         yield lambda some: range_frame(poll, some, query, fields, 1)
         return
@@ -264,7 +262,7 @@ def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
         return context.files.write(poll.engine, nothing, fields, PASSING, poll.leased)
     asked = _batches(keys, KEYS_PER_STATEMENT)
     statements = [poll.strategy.images_of(part, typed=poll.settings.typed) for part in asked]
-    totals = poll.engine.row_checksum()
+    totals = poll.engine.row_checksum(wide=poll.plan.wide)
     read = totals.observe(frame(poll, statements, fields, at_once=min(poll.settings.connections, len(asked))))
     part = write_stage(poll, read, fields, PASSING)
     came, _ = totals.read()

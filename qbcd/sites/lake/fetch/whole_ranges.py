@@ -19,7 +19,7 @@ from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import PASSING, FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
 from qbcd.sites.lake.snapshot import Snapshot
-from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, staged_rows
+from qbcd.sites.lake.stage import check_values, read_ranges, segment_for, stage_sums, staged_rows
 from qbcd.state import StoredRange
 
 
@@ -35,7 +35,7 @@ class WholeRanges(RowsPath):
 
     @override
     def fetch(self, poll: TablePoll, plan: FetchPlan) -> FetchedRows | None:
-        checksum = poll.engine.row_checksum()
+        checksum = poll.engine.row_checksum(wide=poll.plan.wide)
         kind = PASSING if plan.in_leaves and not plan.children else "fetch"
         fetched = read_ranges(poll, plan.asked, checksum, kind)
         if poll.snapshot.proves_checksums:
@@ -121,6 +121,6 @@ def _counted(poll: TablePoll, plan: FetchPlan, stage: Rows) -> dict[int, StoredR
     """
     if poll.snapshot.proves_checksums and not plan.is_split:
         return {r.range_id: r for r in (*plan.unsplit, *plan.merged)}
-    counted = with_counts(poll.context.stream, plan.asked, algebra.sums(poll.engine, stage, poll.strategy.summed))
+    counted = with_counts(poll.context.stream, plan.asked, stage_sums(poll, stage))
     # if only dirty leaves of a range were read, its checksum is the source's
     return {r.range_id: one if one.only else r for one, r in zip(plan.asked, counted, strict=True)}

@@ -21,9 +21,8 @@ from qbcd.sites.lake.modes.base import LakeStep, Step, Unchanged
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.range_sizes import with_counts
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import Fields, row_fields
-from qbcd.sites.lake.stage import check_values, range_frame, replica_rows, stable_values, write_stage
+from qbcd.sites.lake.stage import check_values, range_frame, replica_rows, stable_values, stage_sums, write_stage
 from qbcd.sites.refusals import check_key
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
@@ -49,7 +48,7 @@ def settled_rows(poll: LakePoll, fetched: FileSet) -> Rows:
 
 def _fields(poll: LakePoll) -> Fields:
     strategy = poll.strategy
-    return row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=(*strategy.extra, *SETTLED))
+    return row_fields(strategy.plan, typed=poll.settings.typed, extra=(*strategy.extra, *SETTLED))
 
 
 def fetch_all(poll: TablePoll, strategy: LakeTs) -> Step:
@@ -92,7 +91,7 @@ class AuditStep(LakeStep):
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         # a range's checksum covers the keys that the replica has in it after the batch
         poll, column = self.poll, self.poll.strategy.summed
-        sums = algebra.sums(poll.engine, algebra.settled_keys(self.old, self.stage, column), column)
+        sums = stage_sums(poll, algebra.settled_keys(self.old, self.stage, column))
         return RangeChanges(with_counts(poll.context.stream, poll.due.known, sums))
 
     @override

@@ -24,7 +24,7 @@ from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.range_sizes import split_outgrown, with_counts
 from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.replica import NewSegment
-from qbcd.sites.lake.stage import range_frame, replica_rows, stored_fields, write_stage
+from qbcd.sites.lake.stage import range_frame, replica_rows, stage_sums, stored_fields, write_stage
 from qbcd.state import StoredRange
 from qbcd.strategies import LakeTs
 
@@ -70,7 +70,7 @@ class SweepStep(LakeStep):
     @override
     def ranges(self, found: WrittenBatch) -> RangeChanges:
         poll, plan = self.poll, self.plan
-        sums = algebra.sums(poll.engine, algebra.of_keys(self.keys, self.old), poll.strategy.summed)
+        sums = stage_sums(poll, algebra.of_keys(self.keys, self.old))
         read = {r.range_id: r for r in with_counts(poll.context.stream, plan.asked, sums)}
         segment = self._split(read) if plan.children else None
         return RangeChanges([read[r.range_id] for r in plan.unsplit], segment)

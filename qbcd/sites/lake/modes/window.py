@@ -35,7 +35,6 @@ from qbcd.sites.lake.modes.base import LakeMode, LakeStep, Step, Unchanged, one_
 from qbcd.sites.lake.modes.table import poll_table
 from qbcd.sites.lake.poll import LakePoll, TablePoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.replica.replica import travels_of
 from qbcd.sites.lake.replica.schema import Fields, row_fields
 from qbcd.sites.lake.stage import check_values, frame, replica_rows, stable_values, write_stage
 from qbcd.sites.refusals import check_key
@@ -167,7 +166,7 @@ def fetch_window(poll: TablePoll, strategy: LakeTs, window: Window | None) -> St
 
 def _fields(poll: LakePoll) -> Fields:
     strategy = poll.strategy
-    return row_fields(travels_of(strategy.plan), typed=poll.settings.typed, extra=(*strategy.extra, *SHOWN))
+    return row_fields(strategy.plan, typed=poll.settings.typed, extra=(*strategy.extra, *SHOWN))
 
 
 class WindowStep(LakeStep):

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sqlalchemy.engine import Connection
 
-from qbcd.model import BatchHeader, Column, StreamPlan, Travel
+from qbcd.model import BatchHeader, Column, StreamPlan
 from qbcd.ranges.leaves import are_some
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Engine, Rows
@@ -41,11 +40,6 @@ class NewSegment:
     alone: bool = False
 
 
-def travels_of(plan: StreamPlan) -> list[Travel]:
-    """Return the wire form of each captured column, in their order."""
-    return [c.travel for c in plan.captured]
-
-
 class Replica:
     """Reads the replica and changes its manifest, always in the caller's transaction.
 
@@ -58,16 +52,13 @@ class Replica:
         self.store = store
         self.files = files
 
-    def part_rows(self, engine: Engine, columns: Sequence[Column], part: FileSet, **fields: Any) -> Rows:
-        """Return the rows of a stage or segment with the values of `columns`.
-
-        `fields` are those of `row_fields`.
-        """
-        return self.files.read(engine, row_fields([c.travel for c in columns], **fields), part)
+    def part_rows(self, engine: Engine, plan: StreamPlan, columns: Sequence[Column], part: FileSet) -> Rows:
+        """Return the rows of a segment with the values of `columns`."""
+        return self.files.read(engine, row_fields(plan, columns), part)
 
     def batch_rows(self, engine: Engine, plan: StreamPlan, *parts: FileSet) -> Rows:
         """Return the rows of batches."""
-        return self.files.read(engine, batch_fields(travels_of(plan)), *parts)
+        return self.files.read(engine, batch_fields(plan), *parts)
 
     def rows(
         self,
@@ -117,7 +108,7 @@ class Replica:
         bases = []
         for segment in segments:  # a segment may have old rows of ranges that are in another segment now
             here = [r.range_id for r in own if r.segment == segment.segment_id]
-            rows = self.part_rows(engine, kept, FileSet.of_segment(segment))
+            rows = self.part_rows(engine, plan, kept, FileSet.of_segment(segment))
             bases.append(rows if by_leaves else engine.in_ranges(rows, here))
         base = algebra.together(bases)
         return algebra.merged(engine, base, layers, own, alone=alone)

@@ -29,8 +29,9 @@ from qbcd.sites.lake.engines.local.observed import LocalEventCounts, LocalRowChe
 from qbcd.sites.lake.engines.local.spelling import spelled
 from qbcd.sites.lake.replica.schema import IDENTITY
 
-_LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", pa.int64())])
-_MADE: tuple[Callable[[Any], pa.Array], ...] = (int64s, binaries, binaries, int64s)
+_WIDE = pa.decimal128(38, 0)
+_LEAVES = pa.schema([("range_id", pa.int64()), ("tail", pa.binary()), ("alone", pa.binary()), ("lost", _WIDE)])
+_MADE: tuple[Callable[[Any], pa.Array], ...] = (int64s, binaries, binaries, lambda values: pa.array(values, _WIDE))
 
 
 class LocalEngine(Engine):
@@ -73,8 +74,8 @@ class LocalEngine(Engine):
         return tables.kept(self.database, rows)
 
     @override
-    def row_checksum(self) -> LocalRowChecksum:
-        return LocalRowChecksum(self.database)
+    def row_checksum(self, *, wide: bool = False) -> LocalRowChecksum:
+        return LocalRowChecksum(self.database, wide=wide)
 
     @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> LocalEventCounts:
@@ -134,6 +135,4 @@ def _whole(ranges: array[int], tails: bytes) -> pa.Table:
     ids = pa.Array.from_buffers(pa.int64(), number, [None, pa.py_buffer(ranges)])
     ends = pa.py_buffer(array("i", range(number + 1)))
     last = pa.Array.from_buffers(pa.binary(), number, [None, ends, pa.py_buffer(tails)])
-    return pa.Table.from_arrays(
-        [ids, last, pa.nulls(number, pa.binary()), pa.nulls(number, pa.int64())], schema=_LEAVES
-    )
+    return pa.Table.from_arrays([ids, last, pa.nulls(number, pa.binary()), pa.nulls(number, _WIDE)], schema=_LEAVES)

@@ -16,15 +16,16 @@ from qbcd.sites.lake.engines import base
 from qbcd.sites.lake.engines.algebra import selected
 from qbcd.sites.lake.engines.local.rows import fetched, stored
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
+from qbcd.sql.digest_sums import summands, total
 
 OPS = ("d", "u", "c", "r")
 
 
 class LocalRowChecksum(base.RowChecksum):
-    """Count and sum of digests of rows."""
+    """Count and sum of digests of rows; `wide` if the digests are."""
 
-    def __init__(self, database: LocalDatabase) -> None:
-        self._database = database
+    def __init__(self, database: LocalDatabase, *, wide: bool = False) -> None:
+        self._database, self._wide = database, wide
         self._rows = Query("", ())
 
     @override
@@ -36,9 +37,9 @@ class LocalRowChecksum(base.RowChecksum):
     @override
     def read(self) -> tuple[int, int | None]:
         """Return (rows, sum of digests); the sum is None if a digest is missing."""
-        sums = {"n": "COUNT(*)", "digests": "COUNT(digest)", "checksum": "SUM(digest)"}
-        ((rows, digests, checksum),) = self._values(sums)
-        return rows, int(checksum or 0) if rows == digests else None
+        parts = {f"s{i}": f"SUM({part})" for i, part in enumerate(summands("digest", wide=self._wide))}
+        ((rows, digests, *sums),) = self._values({"n": "COUNT(*)", "digests": "COUNT(digest)", **parts})
+        return rows, total(sums) if rows == digests else None
 
     @override
     def untravelled(self) -> list[int]:

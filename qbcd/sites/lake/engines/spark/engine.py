@@ -111,8 +111,8 @@ class SparkEngine(Engine):
             kept.unpersist()
 
     @override
-    def row_checksum(self) -> observed.SparkRowChecksum:
-        return observed.SparkRowChecksum(self.frame)
+    def row_checksum(self, *, wide: bool = False) -> observed.SparkRowChecksum:
+        return observed.SparkRowChecksum(self.frame, wide=wide)
 
     @override
     def event_counts(self, old_values: Mapping[int, Travel]) -> observed.SparkEventCounts:
@@ -142,7 +142,7 @@ class SparkEngine(Engine):
             "SELECT CAST(substring_index(one, ':', 1) AS BIGINT) AS range_id, "
             "unhex(substring_index(substring_index(leaf, '=', 1), '#', 1)) AS tail, "
             "CASE WHEN leaf LIKE '%=%' THEN unhex(substring_index(leaf, '=', -1)) END AS alone, "
-            "CASE WHEN leaf LIKE '%#%' THEN CAST(substring_index(leaf, '#', -1) AS BIGINT) END AS lost "
+            "CASE WHEN leaf LIKE '%#%' THEN CAST(substring_index(leaf, '#', -1) AS DECIMAL(38,0)) END AS lost "
             f"FROM (SELECT explode(split('{listed}', ' ')) AS one) "
             "LATERAL VIEW explode(split(substring_index(one, ':', -1), ',')) AS leaf"
         )

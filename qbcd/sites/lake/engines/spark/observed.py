@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 from typing_extensions import override
 
 from qbcd.sites.lake.engines import base
-from qbcd.sites.lake.engines.spark.rows import SparkRows
+from qbcd.sites.lake.engines.spark.rows import SPELLING, SparkRows
 from qbcd.sites.lake.replica.schema import UNTRAVELLED
+from qbcd.sql.digest_sums import summands, total
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -24,21 +25,23 @@ class SparkRowChecksum(base.RowChecksum):
 
     Args:
         frame: Returns the data frame of rows.
+        wide: Digests are wide.
     """
 
-    def __init__(self, frame: Callable[[SparkRows], DataFrame]) -> None:
+    def __init__(self, frame: Callable[[SparkRows], DataFrame], *, wide: bool = False) -> None:
         self._frame, self._observed = frame, Observation()
+        self._parts = {f"s{i}": SPELLING.text(part) for i, part in enumerate(summands("digest", wide=wide))}
 
     @override
     def observe(self, rows: SparkRows) -> SparkRows:
-        counted = ["count(1) AS n", "count(digest) AS d", "sum(CAST(digest AS DECIMAL(38,0))) AS s"]
+        counted = ["count(1) AS n", "count(digest) AS d", *(f"sum({p}) AS {n}" for n, p in self._parts.items())]
         counted += [f"max({UNTRAVELLED}) AS u"] if UNTRAVELLED in rows.columns else []
         return SparkRows.of(self._frame(rows).observe(self._observed, *map(F.expr, counted)))
 
     @override
     def read(self) -> tuple[int, int | None]:
         found = self._observed.get
-        return int(found["n"]), int(found["s"] or 0) if found["n"] == found["d"] else None
+        return int(found["n"]), total(found[name] for name in self._parts) if found["n"] == found["d"] else None
 
     @override
     def untravelled(self) -> list[int]:

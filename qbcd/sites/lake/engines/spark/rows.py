@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qbcd.connectors.dialects import loaded
+from qbcd.model.plans import HALF
 from qbcd.sites.lake.engines.base import Hint
 from qbcd.sql.engine_sql import EngineSql
 from qbcd.sql.render import render
@@ -26,6 +27,8 @@ SPELLING = EngineSql(
     loaded("spark"),
     {
         "QBCD_CONTENT": _content,
+        "QBCD_HIGH": lambda digest: f"({digest} DIV {HALF}BD)",
+        "QBCD_LOW": lambda digest: f"({digest} % {HALF}BD)",
         "QBCD_LAST_BYTE": lambda value: f"substring({value}, -1, 1)",
         "QBCD_LEAF": lambda value: f"COALESCE(CAST(conv(right(hex({value}), 2), 16, 10) AS BIGINT), 0L)",
     },
