@@ -113,13 +113,18 @@ def test_equal_values_have_one_digest(place: JdbcPlace, database: str, workspace
         assert found.ranges.compared > 1
         assert found.rows == (2_501, 2_501)
         assert [one.rows for one in found.amounts] == [0, 0]
+    removed = 0
+    if place.name == "h2":  # its driver shifts such dates, so rows with one are not read
+        old = "{v} < DATE '1582-10-15'"
+        place.execute(f"DELETE FROM {place.quoted('corpus')} WHERE {old.format(v=place.quoted('v11'))}")
+        removed = len(sql(database, f"DELETE FROM corpus WHERE {old.format(v='v11')} RETURNING id"))
     changes = [
         f"UPDATE corpus SET v{i} = NULL WHERE v{i} IS NOT NULL AND id < 1000" for i in range(len(VALUES)) if i != 2
     ]
     sql(database, "; ".join([*changes, "DELETE FROM corpus WHERE id = 2000", "INSERT INTO corpus (id) VALUES (-7)"]))
     with qbcd.diff(other, f"{database}#public.corpus") as found:
         assert found.method == "checksums"
-        assert found.counts == {"c": 1, "d": 1, "u": sum(len(one[2]) for one in corpus(place.name)) - 2}
+        assert found.counts == {"c": 1, "d": 1, "u": sum(len(one[2]) for one in corpus(place.name)) - 2 - removed}
         assert 0 < found.amounts[1].rows < 1_000
 
 
