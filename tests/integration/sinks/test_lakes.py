@@ -16,6 +16,7 @@ import pytest
 from qbcd.common import hooks
 from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.model import ResentRows, Travel
+from qbcd.sinks.lake.lake_sink import LakeSink
 from tests.support.killing import DyingProcesses, die
 from tests.support.lake_batches import COLUMNS, SPACED, Lake, keyed, lake_batches, lake_of, overtaken
 from tests.support.table_batches import EPOCH, FORMS, KEY, MadeBatch, State, batch_of, event, planned
@@ -316,10 +317,13 @@ def test_snapshots_expire_and_metadata_stay_few(tmp_path: Path) -> None:
         assert keyed(lake.rows()) == keyed(lake.rows_by_duckdb()) == rows
         assert len(lake._table("public_orders").snapshots()) <= 2
     assert lake.record() == (batch.header.epoch, 12)
-    kept = lake.sink(expire=timedelta(hours=1), table="kept")
+    nothing_is_due(lake.sink(expire=timedelta(hours=1), table="kept"))
+
+
+def nothing_is_due(sink: LakeSink) -> None:
     for batch, _ in drawn(3):
-        kept.write(batch)
-        assert not kept.maintain("orders", (0, 0))
+        sink.write(batch)
+        assert not sink.maintain("orders", (0, 0))
 
 
 @pytest.mark.campaign
@@ -337,10 +341,7 @@ def test_compactions_and_vacuum_leave_the_rows(tmp_path: Path) -> None:
             assert len(list((lake.folder / "public_orders").glob("*.parquet"))) == 1
         assert len({row["qbcd_event_id"] for row in lake.rows_by_duckdb()}) == len(lake.rows()) == events
     assert lake.commits() == list(range(1, 13))
-    rare = lake.sink(optimize=timedelta(hours=1), table="rare")
-    for batch, _ in drawn(3):
-        rare.write(batch)
-        assert not rare.maintain("orders", (0, 0))
+    nothing_is_due(lake.sink(optimize=timedelta(hours=1), table="rare"))
 
 
 @pytest.mark.campaign
