@@ -28,6 +28,7 @@ COMPARISONS = {
     "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, by one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "capacity": "ID/RCS at three sizes, and lines through them: polls of 100 and 1,000 million rows",
+    "cluster": "A standalone cluster of Spark on this machine next to local[2]",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",
@@ -60,10 +61,11 @@ def main() -> int:
     parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume, fetch_paths: measured polls")
     keys = ("bigint", "uuid", "lines", "bigint,uuid")
     parser.add_argument("--keys", choices=keys, default="bigint", help="peers: keys of the tables (not lines)")
-    parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
+    parser.add_argument("--changes", default="none,newest,random", help="peers, engines: kinds of change, in order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
+    parser.add_argument("--rounds", type=int, default=0, help="many_tables: rounds in one process, for its memory")
     parser.add_argument("--delay", type=int, default=0, help="milliseconds to the server and back")
     parser.add_argument(
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
