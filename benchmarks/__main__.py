@@ -60,10 +60,11 @@ def main() -> int:
     parser.add_argument("--polls", type=int, default=20, help="peers, growth, volume, fetch_paths: measured polls")
     keys = ("bigint", "uuid", "lines", "bigint,uuid")
     parser.add_argument("--keys", choices=keys, default="bigint", help="peers: keys of the tables (not lines)")
-    parser.add_argument("--changes", default="none,newest,random", help="peers: the kinds of change, in this order")
+    parser.add_argument("--changes", default="none,newest,random", help="peers, engines: kinds of change, in order")
     parser.add_argument("--warm", type=int, default=2, help="result_poll: warm-up rounds")
     parser.add_argument("--columns", type=int, default=0, help="result_poll: further columns of the orders")
     parser.add_argument("--tables", type=int, default=300, help="many_tables: number of tables")
+    parser.add_argument("--rounds", type=int, default=0, help="many_tables: rounds in one process, for its memory")
     parser.add_argument("--delay", type=int, default=0, help="milliseconds to the server and back")
     parser.add_argument(
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"

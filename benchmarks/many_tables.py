@@ -3,7 +3,8 @@
 A round polls every table once, in a new process as cron would start it: seconds, and processor seconds of that process.
 The bare script imports the same libraries, and for each table scans its digests and commits to SQLite. The processes
 alternate within each repetition. Then the same rounds in one process show what a poll sends, and what `jobs` gain.
-With `--delay` a proxy on this machine delays each answer of the server in that part. `--peers FOLDER` names a folder
+With `--delay` a proxy on this machine delays each answer of the server in that part. `--rounds N` measures only the
+memory of a new process over N rounds, a tenth of the tables changed before each. `--peers FOLDER` names a folder
 with a virtual environment `dlt` (`dlt[filesystem]`, `sqlalchemy`, `psycopg2-binary`), which copies rows by a cursor
 column. Sling is not measured: its package downloads its program at the first start.
 """
@@ -20,7 +21,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,7 +37,7 @@ from qbcd.api import Project
 from tests.support.proxy import Proxy
 
 DATABASES = ("postgresql",)
-OPTIONS = ("tables", "delay")
+OPTIONS = ("tables", "delay", "rounds")
 STRATEGIES: dict[str, Any] = {"mds": "mds", "id_rcs": "id_rcs", "ts": {"type": "ts", "timestamp": "changed_at"}}
 IN_PROCESS = ("mds", "id_rcs")
 CHANGED = 30  # tables of a round with changes
@@ -59,6 +62,12 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     place.run("ANALYZE")
     heading = ("who", "step", "seconds", "of the bare script's", "processor", "of the bare script's", "for each table")
     table = Table(heading, place.version())
+    if options.rounds:
+        for strategy in STRATEGIES:
+            with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+                of_rounds = pool.submit(_memory, place, folder, strategy, options).result()
+            table.rows += [(f"qbcd {strategy}", *one, "", "", "", "") for one in of_rounds]
+        return table
     _processes(place, folder, options, table)
     with behind(place.url, options.delay) as url:
         for strategy in IN_PROCESS:
@@ -170,6 +179,21 @@ def _in_this_process(place: Place, url: str, folder: Path, strategy: str, option
             table.rows.append((who, f"{CHANGED} tables changed, {jobs} jobs", *_row(changed, options)))
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     table.rows.append((who, "most memory so far", f"{most:,.0f} MB", "", "", "", ""))
+
+
+def _memory(place: Place, folder: Path, strategy: str, options: Options) -> list[tuple[str, str]]:
+    """Return the resident memory after a tenth, a half and all of the rounds."""
+    found: list[tuple[str, str]] = []
+    with Project.from_dict(_data(place.url, strategy), base_dir=folder) as project:
+        project.prepare()
+        for done in range(1, options.rounds + 1):
+            for number in range(done % 10, options.tables, 10):
+                place.run(f"UPDATE app.t{number} SET a = a + 1, changed_at = now() WHERE id <= 10")
+            _round(project)
+            if done in (options.rounds // 10, options.rounds // 2, options.rounds):
+                pages = int(Path("/proc/self/statm").read_text().split()[1])
+                found.append((f"memory after {done} rounds", f"{pages * resource.getpagesize() / 1e6:.1f} MB"))
+    return found
 
 
 def _row(spent: Spent, options: Options, more: str = "") -> tuple[str, ...]:

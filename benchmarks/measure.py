@@ -21,6 +21,7 @@ class Options:
     columns: int = 0
     tables: int = 300
     delay: int = 0
+    rounds: int = 0
     engine: str = "auto"
     plot: str = ""
     without: str = ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from qbcd.catalog.capture_change import Change, change_of, columns_at, columns_changed
 from qbcd.catalog.drift import FROZEN_OPTIONS, check_shape
@@ -215,13 +216,19 @@ def planned_batch(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> Pl
     )
 
 
+def planned_for_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> PlannedBatch:
+    """Return `planned_batch` as sinks will get it, with the fields that are added to events."""
+    added = () if stream.enrichment is None else stream.enrichment.fields
+    return replace(planned_batch(stream, plan, row), added=added)
+
+
 def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) -> list[str]:
     """Refuse sinks that would refuse a plan's batches; return warnings of unreachable ones.
 
     Raises:
         Refused: A sink would refuse them, or another stream or sink has its place.
     """
-    planned, warnings = planned_batch(stream, plan, row), []
+    planned, warnings = planned_for_sinks(stream, plan, row), []
     for name, sink in stream.sinks.items():
         try:
             if (place := sink.place(planned)) is not None:
@@ -241,7 +248,7 @@ def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) 
 
 def claim_places(stream: Stream, plan: StreamPlan) -> list[str]:
     """Note in each sink that its place is the stream's; return a warning for each that failed."""
-    planned, warnings = planned_batch(stream, plan, None), []
+    planned, warnings = planned_for_sinks(stream, plan, None), []
     for sink in stream.sinks.values():
         try:
             sink.claim(planned)

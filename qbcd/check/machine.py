@@ -90,7 +90,7 @@ def _driver(wanted: Wanted, spark_conf: Mapping[str, str]) -> Finding:
     except EnvironmentMissing as error:
         package = wanted.driver.debian
         if package and Surroundings().may_install() and shutil.which("apt-get"):
-            return Finding(subject, "warning", f"no jar yet; the first poll installs the package {package}")
+            return Finding(subject, "warning", f"no jar yet; the first work of Spark installs the package {package}")
         return failed(subject, error)
     except QbcdError as error:
         return failed(subject, error)

@@ -16,7 +16,7 @@ from qbcd.check.subscriptions import check_subscriptions
 from qbcd.delivery.resend import refuse_unfilled
 from qbcd.errors import DeliveryError, MissingPrivilege, QbcdError, UnsafeKey
 from qbcd.model import Consistency, PlannedBatch, StreamPlan, Table
-from qbcd.planning import option_place, plan_of, planned_batch, probe_restriction, refuse_sinks
+from qbcd.planning import option_place, plan_of, planned_for_sinks, probe_restriction, refuse_sinks
 from qbcd.sinks.folder import FolderSink
 from qbcd.sinks.places import SinkPlaces
 from qbcd.sites import (
@@ -119,7 +119,7 @@ def _table_findings(
         plan, warnings = plan_of(stream, row)
     except MissingPrivilege as error:
         raise with_other_rights(stream, row, error) from error
-    planned.append(planned_batch(stream, plan, row))
+    planned.append(planned_for_sinks(stream, plan, row))
     if row:
         refuse_unfilled(stream, row)
     table = plan.table
@@ -158,7 +158,7 @@ def _dump_findings(stream: Stream, site: DumpSite, row: StreamRow | None, planne
     if row is not None and row.prepared:
         check_requested(stream.name, stream.settings.requested, row.checkpoint)
     plan, _ = plan_of(stream, row)
-    planned.append(planned_batch(stream, plan, row))
+    planned.append(planned_for_sinks(stream, plan, row))
     ready, remarks = site.check_dumps(plan, row)
     yield "source", "ok", f"{stream.source.label}: {ready}"
     for remark in remarks:
@@ -182,7 +182,7 @@ def _state(stream: Stream, row: StreamRow | None) -> tuple[str, Literal["ok"], s
 
 def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planned: list[PlannedBatch]) -> _Found:
     plan, _ = plan_of(stream, row)
-    planned.append(planned_batch(stream, plan, row))
+    planned.append(planned_for_sinks(stream, plan, row))
     product, executed = site.describe(plan)
     yield "source", "ok", f"{stream.source.label}: {product}; {executed}"
     yield stream.config.subject, "ok", f"{len(plan.captured)} columns captured"

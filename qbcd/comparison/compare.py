@@ -30,6 +30,7 @@ from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
+from qbcd.local.parquet_rows import file_options
 from qbcd.local.query import Query
 from qbcd.local.source import ReadAmount
 from qbcd.model import BatchHeader, Column, StreamPlan, Table
@@ -290,7 +291,8 @@ class DiffResult:
         for rows, name in zip(sides, ("old", "new"), strict=True):
             path = Path(self._folder) / f"{name}.parquet"
             listed = ", ".join(f"c{i}" for i in range(width))
-            self._database.connection.execute(f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' (FORMAT PARQUET)")
+            copied = f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' ({file_options()})"
+            self._database.connection.execute(copied)
             dumps.append(ParquetSide([path], width, keys, name))
         settings = Options(method=self.method, memory=memory, folder=Path(self._folder))
         found = changes_by(self._database, dumps[0], dumps[1], plan, settings)

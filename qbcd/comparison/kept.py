@@ -16,6 +16,7 @@ from qbcd.comparison.methods import COMPARED
 from qbcd.comparison.operands import Operand
 from qbcd.errors import StateConflict
 from qbcd.local.database import LocalDatabase
+from qbcd.local.parquet_rows import file_options
 from qbcd.local.query import Query
 from qbcd.model import Column, travel_from_json
 
@@ -72,7 +73,7 @@ def keep(
     label, count, keys = about
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     target = folder / f"{uuid.uuid4().hex}-{_ROWS}"
-    database.connection.execute(f"COPY ({rows.sql}) TO '{_text(target)}' (FORMAT PARQUET, COMPRESSION ZSTD)")
+    database.connection.execute(f"COPY ({rows.sql}) TO '{_text(target)}' ({file_options('COMPRESSION ZSTD')})")
     sync(target)
     columns = [[c.name, c.sql_type, c.base_type, c.travel.to_json(), list(c.facts)] for c in captured]
     description = {

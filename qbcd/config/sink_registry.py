@@ -32,6 +32,9 @@ BUILT_SINKS = {
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import
 
 
+_DATABASES = ("postgresql", "mariadb", "mysql", "sqlite", "duckdb")  # that are often written as a type
+
+
 def built_sink(name: str) -> SinkClass:
     """Return the class of a built-in sink."""
     found: SinkClass = EntryPoint(name, BUILT_SINKS[name], plugins.SINKS).load()
@@ -55,6 +58,8 @@ def _sink(value: Any, info: ValidationInfo) -> SinkConfig:
         if name not in installed:
             choices = (*BUILT_SINKS, *installed)
             remedy = f"there are {', '.join(choices)}"
+            if name in _DATABASES:
+                remedy = f"write {{type: database, url: {name}://.., mode: mirror}}"
             raise wrong("there is no sink type <value>", remedy, at="type", value=name, choices=choices)
     return sink_options(name).model_validate(value, context=info.context)
 

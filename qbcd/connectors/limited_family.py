@@ -21,7 +21,7 @@ from qbcd.common import waits
 from qbcd.connectors.wait_limits import CONNECT_TIMEOUT, Silence, WaitLimit, limited, reason_of
 
 _NAMES = b"SET NAMES "  # SQLAlchemy sends it at each log-in, and so does the driver
-_COM_RESET_CONNECTION = 0x1F  # MariaDB 10.2, MySQL 5.7; the driver has no name for it
+_RESET = b"\1\0\0\0\x1f"  # the packet of COM_RESET_CONNECTION (MariaDB 10.2, MySQL 5.7), which the driver does not know
 
 
 class FamilySilence(Silence, pymysql.err.OperationalError):
@@ -38,14 +38,16 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _sock: Any
     _rfile: Any
     _result: Any
-    _execute_command: Any
     _read_query_result: Any
     _read_ok_packet: Any
+    _force_close: Any
     wait: waits.Wait | None = None
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
         self.limit = limit
         self._forget()
+        self._resets = False  # the next command is sent with a reset of the session before it
+        self._before = b""  # sent with the next bytes
         self._apart = False  # each statement is a transaction of its own
         self._committed = False  # the last statement has committed
         self.gathered: list[tuple[Sequence[str], Sequence[Sequence[Any]]]] = []
@@ -175,13 +177,32 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     def reset_session(self) -> None:
         """Let the server forget the session's settings, locks and temporary tables.
 
-        It does so within the limit.
+        The reset is sent with the next command.
         """
         self._forget()
-        self._apart = False
-        with self.waiting():
-            self._execute_command(_COM_RESET_CONNECTION, "")
-            self._read_ok_packet()
+        self._apart, self._resets = False, True
+
+    def _execute_command(self, command: int, sql: Any) -> None:
+        """Send a command, and the reset before it in the same round trip.
+
+        A failed reset ends the connection.
+        """
+        resets, self._resets = self._resets, False
+        self._before = _RESET if resets else b""
+        driver: Any = super()
+        driver._execute_command(command, sql)
+        if resets:
+            try:
+                self._read_ok_packet()
+            except BaseException:  # the reply to the command would be taken for that of the next one
+                self._force_close()
+                raise
+            self._next_seq_id = 1  # of the reply to the command
+
+    def _write_bytes(self, data: bytes) -> None:
+        before, self._before = self._before, b""
+        driver: Any = super()
+        driver._write_bytes(before + data)
 
     @override
     def next_result(self, unbuffered: bool = False) -> Any:

@@ -18,7 +18,7 @@ from qbcd.enrichment.files import hash_of
 from qbcd.errors import LocalFailed, Refused
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
-from qbcd.local.parquet_rows import rows_of_files, text
+from qbcd.local.parquet_rows import file_options, rows_of_files, text
 from qbcd.local.query import Query, columns_of, duckdb_type
 from qbcd.model import BatchHeader, Travel
 from qbcd.sites.event_schema import event_fields
@@ -233,7 +233,7 @@ def _copied(run: Callable[[str], object], sql: str, parts: PartStore, name: str)
     try:
         parts.create()
         path = parts.workplace(name)
-        run(f"COPY ({sql}) TO {text(str(path))} (FORMAT PARQUET, COMPRESSION SNAPPY)")
+        run(f"COPY ({sql}) TO {text(str(path))} ({file_options('COMPRESSION SNAPPY')})")
         parts.keep(name)
         return hash_of(path)
     except OSError as error:

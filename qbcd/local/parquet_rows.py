@@ -36,3 +36,16 @@ def text(value: str) -> str:
 def _as_pattern(path: Path) -> str:
     """Return the pattern that matches this path alone."""
     return "".join(f"[{c}]" if c in "*?[" else c for c in str(path))
+
+
+def file_options(*options: str, floats: bool = True) -> str:
+    """Return options of a COPY into a Parquet file, in which floats keep the sign of a zero.
+
+    Before 2.0 a dictionary of DuckDB takes 0.0 and -0.0 for one value.
+
+    Args:
+        options: Further options.
+        floats: The rows may have floats.
+    """
+    signs = ["DICTIONARY_SIZE_LIMIT 0"] if floats and int(duckdb.__version__.partition(".")[0]) < 2 else []
+    return ", ".join(["FORMAT PARQUET", *options, *signs])

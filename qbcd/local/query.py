@@ -35,6 +35,7 @@ SPELLING = EngineSql(
     {
         CONCAT: lambda *texts: f"CONCAT({', '.join(texts)})",
         "QBCD_CONTENT": _content,
+        "QBCD_FINGERPRINT": lambda seed, *values: f"CAST(HASH({seed}, {', '.join(values)}) >> 1 AS BIGINT)",
         "QBCD_MATCHED": lambda value, pattern: f"REGEXP_EXTRACT_ALL({value}, {pattern})",
         "QBCD_HIGH": lambda digest: f"CAST({digest} AS HUGEINT) // {HALF}",
         "QBCD_LOW": lambda digest: f"CAST({digest} AS HUGEINT) % {HALF}",

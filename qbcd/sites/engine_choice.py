@@ -14,7 +14,7 @@ from qbcd.config.streams import EngineName
 
 
 class Slope(NamedTuple):
-    """Processor seconds of a poll that fetches every row, of 200 bytes.
+    """Seconds of a poll that fetches every row, of 200 bytes, on two cores.
 
     Attributes:
         start: Without rows, in a process that has just begun.
@@ -25,23 +25,27 @@ class Slope(NamedTuple):
     per_million: float
 
 
-# `python -m benchmarks engines --rows 1000000` and `--rows 50000`, PostgreSQL, 2 cores: 10,000 and 1,000,000 rows.
-LOCAL = Slope(0.9, 10.8)
-SPARK = Slope(22.0, 14.8)
+# `python -m benchmarks engines --rows 1000000 --changes every` and `--rows 5000000`, PostgreSQL, a quiet machine.
+CORES = 2
+ONE_THREAD = Slope(0.5, 15.2)
+LOCAL = Slope(0.5, 13.1)
+SPARK = Slope(28.0, 13.1)
 
 
 def most_local_rows(threads: int, cores: int) -> int | None:
     """Return the number of rows up to which the local engine is faster; None if it always is.
 
-    Work is taken to spread over all threads, which is measured on two cores alone.
+    Work is taken to spread over more than two threads, which is not measured.
 
     Args:
         threads: Threads of the local engine, fewer with little memory (`qbcd.local.database`).
         cores: Cores of this machine, which Spark uses all.
     """
-    each = LOCAL.per_million / threads - SPARK.per_million / cores
-    earlier = (SPARK.start - LOCAL.start) / 2  # seconds: the start of Java keeps two cores busy
-    return math.floor(earlier / each * 1_000_000) if each > 0 else None
+    if threads >= cores:
+        return None
+    local = ONE_THREAD if threads == 1 else LOCAL
+    each = local.per_million * CORES / max(threads, CORES) - SPARK.per_million * CORES / max(cores, CORES)
+    return math.floor((SPARK.start - local.start) / each * 1_000_000) if each > 0 else None
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ _ONE_TASK: Mapping[str, str] = {
     "spark.sql.maxSinglePartitionBytes": f"{2**63 - 1}b",
     "spark.sql.defaultSizeInBytes": str(2**40),
 }
+# A query for a few rows, such as the first differences, has no job for one partition after the other.
+_AT_ONCE: Mapping[str, str] = {"spark.sql.limit.initialNumPartitions": "1000"}
 _COLLECTOR = "-XX:+UseParallelGC"  # needs less processor time than Java's default, which has shorter pauses
 _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 # Java's second compiler makes code faster only after it has run for long, and takes half of the processor time of a
@@ -157,7 +159,7 @@ def engine_settings(master: str, cores: int) -> dict[str, str]:
     each core.
     """
     of_machine = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(cores)}
-    return {**_PAGES, **_ONE_TASK, **(of_machine if master.startswith("local") else {})}
+    return {**_PAGES, **_ONE_TASK, **_AT_ONCE, **(of_machine if master.startswith("local") else {})}
 
 
 def driver_memory() -> str:

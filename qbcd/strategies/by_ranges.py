@@ -63,7 +63,7 @@ class ByRanges(InSource):
 
     poll_mode: PollMode = "ranges"
     consistency: Consistency = "range"
-    statements = (30, 37)
+    statements = (30, 31)
     by_ranges = True
     reports_deletes = True
     sweeps = False

@@ -97,7 +97,7 @@ class InSource(TableStrategy):
 
     site = "database"
     writes_source = True
-    statements = (17, 20)
+    statements = (17, 18)
     steady = False
     poll_mode: PollMode
     keeps: ReplicaContent = "rows"

@@ -53,7 +53,7 @@ class QueuedTlcs(IdRcs):
 
     name = "tlcs"
     poll_mode = "queue"
-    statements = (21, 23)
+    statements = (21, 21)
     writes_source = True
     ships_unchanged = "nothing"
     by_hash = False  # the queue finds a row's range by its key

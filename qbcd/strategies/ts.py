@@ -200,7 +200,7 @@ class LakeTs(IdRcs):
         "all sessions; nothing is written to the source"
     )
     poll_mode = "window"
-    statements = (14, 16)
+    statements = (14, 13)
     ships_unchanged = "nothing"
     by_hash = False  # a window finds a row's range by its key
     summed = "key_digest"

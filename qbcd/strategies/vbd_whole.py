@@ -80,7 +80,7 @@ class VbdChecksum(IdRcs):
     """Statements of variant checksum: range checksums of the result, with a lake replica."""
 
     name = "vbd"
-    statements = (23, 34)
+    statements = (23, 35)
     needs = "SELECT on what the query reads, and nothing else"
 
     @property

@@ -75,7 +75,7 @@ class Watermarked(ByRanges):
 
     poll_mode: PollMode = "window"
     consistency: Consistency = "statement"
-    statements = (20, 24)
+    statements = (20, 20)
     by_timestamps = True
     sweeps = True
     flag = ""  # delete flag of strategies that have one

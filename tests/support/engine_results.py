@@ -120,6 +120,7 @@ class Results:
             for name, both in (("all", None), ("some", self.drawn.both)):
                 changes = algebra.differences(self.old, self.new, self.plan, by=by, both=both)
                 found[f"differences {by} {name}"] = self.rows(changes, growing)
+                found[f"fingerprints {by} {name}"] = self.rows(self._by_fingerprints(by, both), ["op", *IDENTITY])
         changes = algebra.differences(self.old, self.new, self.plan, by="either")
         keys = self.hand.rows(fields_of(self.plan)[:4], self.drawn.replica)
         of_key = algebra.differences(keys, self.new, self.plan, by="digest")
@@ -142,6 +143,12 @@ class Results:
         found["deletes"] = self.rows(algebra.deletes(changes), self.changed)
         found["with_reason"] = self.rows(algebra.with_reason(changes, "it's"), [*self.changed, "reason"])
         return found
+
+    def _by_fingerprints(self, by: algebra.By, both: Sequence[int] | None) -> Any:
+        positions = range(self.width) if both is None else both
+        old, new = (algebra.without_values(rows, self.plan, positions) for rows in (self.old, self.new))
+        plan, keys = algebra.fingerprinted(self.plan), len(self.plan.key)
+        return algebra.differences(old, new, plan, by=by, both=[keys, keys + 1])
 
     def of_stage(self) -> dict[str, Any]:
         """Facts about the rows of a stage."""
@@ -233,6 +240,7 @@ def expected(drawn: Drawn) -> dict[str, Any]:
         for name, both in (("all", None), ("some", drawn.both)):
             changes = row_model.differences(replica, stage, plan, by, both)
             found[f"differences {by} {name}"] = in_order(changes, *changed, "net", "weight0")
+            found[f"fingerprints {by} {name}"] = in_order(changes, "op", *IDENTITY)
     changes = row_model.differences(replica, stage, plan, "either")
     batch = row_model.numbered(changes, 7)
     events = [name for name, _ in events_of(plan)]

@@ -6,6 +6,7 @@ import json
 import shutil
 import struct
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -18,7 +19,7 @@ import pytest
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, SinkConflict
 from qbcd.local.arrow import arrow_type
 from qbcd.model import Travel
 from qbcd.sinks.lake.lake_sink import LakeSink
@@ -228,18 +229,23 @@ class IcebergLake(Lake):
         self._loaded.drop_table(("qbcd", name))
 
 
-def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, second: MadeBatch) -> None:
-    """Let another writer commit the second batch while one is about to, which is then refused, and tries again."""
+def overtaken(slow: LakeSink, fast: LakeSink, first: MadeBatch, *later: MadeBatch) -> None:
+    """Let another writer commit later batches while one is about to commit the next.
+
+    The first one is refused. When it tries again, its batch is there.
+    """
     slow.write(first)
 
     def overtake() -> None:
         hooks.register("mid_publish", None)
-        fast.write(second)
+        for batch in later:
+            fast.write(batch)
 
     hooks.register("mid_publish", overtake)
     with pytest.raises(DeliveryError, match="another process has committed"):
-        slow.write(second)
-    slow.write(second)
+        slow.write(later[0])
+    with pytest.raises(SinkConflict, match="later than") if later[1:] else nullcontext():
+        slow.write(later[0])
 
 
 def lake_of(kind: str, folder: Path) -> Lake:

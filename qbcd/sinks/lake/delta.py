@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Mapping
 from datetime import timedelta
@@ -19,6 +20,8 @@ from qbcd.stores.folders import check_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_COLOR = re.compile("\x1b\\[[0-9;]*m")
 
 
 class DeltaSink(LakeSink):
@@ -110,6 +113,11 @@ class DeltaFormat(LakeFormat):
         with pa.BufferedOutputStream(store.open_output_stream(probe), 64) as file:  # unbuffered, the library fails
             file.write(b"{}")
         store.delete_file(probe)
+
+    @override
+    def explained(self, error: Exception) -> str:
+        causes = str(error).split("\u21b3")[1:]  # one a line, in color
+        return ": ".join([super().explained(error), *(" ".join(_COLOR.sub("", one).split()) for one in causes)])
 
     @override
     def unfit_name(self, name: str) -> str:

@@ -256,7 +256,7 @@ class LakeSink(Sink):
         except QbcdError:
             raise
         except Exception as error:
-            said = self.masked((str(error).strip() or type(error).__name__).splitlines()[0])
+            said = self.masked(self.format.explained(error))
             raise DeliveryError(f"sink {self.name}: {said}", remedy=self.format.remedy) from error
 
     @property

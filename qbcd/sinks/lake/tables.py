@@ -142,6 +142,10 @@ class LakeFormat(ABC):
             sink: Name of the sink, for messages.
         """
 
+    def explained(self, error: Exception) -> str:
+        """Return an error of the library in one line."""
+        return (str(error).strip() or type(error).__name__).splitlines()[0]
+
     def unfit_name(self, name: str) -> str:
         """Return why a column cannot have a name, after "its name"; usually empty."""
         return ""

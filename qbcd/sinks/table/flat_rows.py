@@ -136,7 +136,7 @@ def _facts(events: _Events) -> Arrays:
     )
     known = [events.column(name) for name in ("reason", "pair_id", "event_id")]
     numbers = [pa.array([number] * count, pa.int64()) for number in (header.epoch, header.seq)]
-    return [*rows, events.op, changed, *known, *numbers, events.column("ts_ms")]
+    return [*rows, events.op, changed, *known, *numbers, events.column("ts_ms"), *_added(events)]
 
 
 def _changes(events: _Events) -> Arrays:
@@ -160,7 +160,8 @@ def _changes(events: _Events) -> Arrays:
     count = len(kinds)
     version = pa.array([header.seq] * count, pa.int64())
     moment = pa.array([header.ts_ms * 1000] * count, pa.timestamp("us", "UTC"))
-    return [column.take(by) for column in (*rows, kinds, version, moment)]
+    added = [pa.concat_arrays([one, one.take(places)]) for one in _added(events)]
+    return [column.take(by) for column in (*rows, kinds, version, moment, *added)]
 
 
 def _debezium(events: _Events) -> Arrays:
@@ -168,7 +169,12 @@ def _debezium(events: _Events) -> Arrays:
     forms = dict(events.header.columns)
     images = [json_texts(events.column(name), forms) for name in ("key", "before", "after")]
     source = json_texts(events.column("source"), {})
-    return [*images, source, events.op, events.column("ts_ms"), events.column("event_id")]
+    return [*images, source, events.op, events.column("ts_ms"), events.column("event_id"), *_added(events)]
+
+
+def _added(events: _Events) -> Arrays:
+    """Return the fields that enrichment added, as JSON texts."""
+    return [event_texts(events.column(name), travel) for name, travel in events.header.added]
 
 
 def json_texts(objects: pa.Array, forms: Mapping[str, Travel]) -> pa.Array:

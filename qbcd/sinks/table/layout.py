@@ -111,7 +111,8 @@ def _columns(options: TableOptions, header: BatchHeader) -> tuple[TargetColumn, 
         for name, travel in sorted(header.columns, key=lambda column: column[0] not in header.key)
     ]
     if options.mode == "log":
-        return tuple(_log(options, plain))
+        added = [TargetColumn(added_column(name), TEXT) for name, _ in header.added]
+        return (*_log(options, plain), *added)
     if options.mode == "mirror":
         flag = [TargetColumn(SOFT_DELETED, FLAG, required=True)] if options.deletes == "soft" else []
         return (*keyed, *flag)
@@ -123,6 +124,11 @@ def _columns(options: TableOptions, header: BatchHeader) -> tuple[TargetColumn, 
         TargetColumn(names.is_deleted, FLAG, required=True),
         TargetColumn(names.batch_seq, LONG, required=True),
     )
+
+
+def added_column(field: str) -> str:
+    """Return the column of a log for a field that enrichment adds to events, as JSON text."""
+    return f"qbcd_{field}"
 
 
 def _log(options: TableOptions, plain: Sequence[TargetColumn]) -> list[TargetColumn]:

@@ -18,7 +18,6 @@ from qbcd.sites.event_schema import event_fields
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.poll import ParquetPoll
 from qbcd.sites.lake.replica.files import FileSet
-from qbcd.sites.lake.resend import staged_replica
 from qbcd.sites.values import LeasedStream, ReplicaRows, Settings
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ class ParquetSite(Site):
     def open_replica(
         self, plan: StreamPlan, settings: Settings, leased: LeasedStream, restriction: str
     ) -> Iterator[ReplicaRows]:
+        from qbcd.sites.lake.resend import staged_replica
+
         poll = self._poll(plan, settings, leased)
         travels = [column.travel for column in plan.captured]
         with staged_replica(poll, restriction) as (part, count):

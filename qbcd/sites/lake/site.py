@@ -14,18 +14,14 @@ from typing_extensions import override
 
 from qbcd.catalog.source import Session
 from qbcd.model import StreamPlan
-from qbcd.sites.lake import compaction, digest_queue, explain
-from qbcd.sites.lake.baseline import take_baseline
-from qbcd.sites.lake.modes import LakeMode, mode_of
 from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.lake.poll import LakePoll
-from qbcd.sites.lake.range_sizes import estimated
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
 from qbcd.state import StreamRow
 from qbcd.strategies import IdRcs
 
 if TYPE_CHECKING:
-    pass
+    from qbcd.sites.lake.modes import LakeMode
 
 
 class LakeSite(ParquetSite):
@@ -40,6 +36,8 @@ class LakeSite(ParquetSite):
         return LakePoll(self.context, plan, self.context.strategy(plan), settings, leased)
 
     def _mode(self, plan: StreamPlan) -> LakeMode[Any]:
+        from qbcd.sites.lake.modes import mode_of  # not all commands need it
+
         return mode_of(self.context, plan)
 
     @override
@@ -56,6 +54,8 @@ class LakeSite(ParquetSite):
 
     @override
     def create(self, plan: StreamPlan, settings: Settings) -> None:
+        from qbcd.sites.lake.range_sizes import estimated
+
         if why := settings.engine.why_spark(rows := estimated(plan)):
             self.context.spark.give_reason(why, rows)
             self.context.spark.get()  # without Java or driver nothing is created
@@ -69,6 +69,8 @@ class LakeSite(ParquetSite):
 
     @override
     def prepare(self, plan: StreamPlan, settings: Settings, leased: LeasedStream) -> Detection:
+        from qbcd.sites.lake.baseline import take_baseline
+
         return take_baseline(self._poll(plan, settings, leased), self._mode(plan))
 
     @override
@@ -77,16 +79,22 @@ class LakeSite(ParquetSite):
 
     @override
     def collect(self, plan: StreamPlan, leased: LeasedStream, settings: Settings) -> None:
+        from qbcd.sites.lake import compaction
+
         compaction.collect(self._poll(plan, settings, leased))
 
     @override
     def forget(self, leased: LeasedStream) -> None:
+        from qbcd.sites.lake import digest_queue
+
         if digest_queue.is_used(self.context, leased):
             digest_queue.drop(self.context.source, self.context.stream)
         super().forget(leased)
 
     @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
+        from qbcd.sites.lake import explain
+
         steps, known = explain.starting(self.context, self.strategy(plan), settings, row)
         return [*steps, *self._mode(plan).explain(settings, row, known)]
 

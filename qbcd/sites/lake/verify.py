@@ -12,6 +12,7 @@ from qbcd.sites.lake.due_ranges import DueRanges
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.base import Rows
 from qbcd.sites.lake.poll import LakePoll, TablePoll, open_snapshot
+from qbcd.sites.lake.replica.files import PASSING
 from qbcd.sites.lake.stage import fetch_rows, replica_rows, stable_values, staged_rows
 from qbcd.sites.refusals import check_key
 from qbcd.sites.values import LISTED, Difference, Differences, UnseenDeletes
@@ -92,11 +93,15 @@ def _differences(poll: TablePoll, asked: Sequence[StoredRange], stages: ExitStac
 
     `stages` removes the files.
     """
-    fetched = fetch_rows(poll, asked)
+    fetched = fetch_rows(poll, asked, kind=PASSING)
     stages.callback(poll.context.files.discard, fetched)
-    old = replica_rows(poll, asked)
-    new = algebra.gathered(staged_rows(poll, fetched), 2 * sum(r.rows for r in asked))
-    return algebra.differences(old, new, poll.plan, by="either", both=stable_values(poll))
+    plan, both, old, new = poll.plan, stable_values(poll), replica_rows(poll, asked), staged_rows(poll, fetched)
+    if plan.key and poll.strategy.keeps == "rows":
+        old, new = (algebra.without_values(rows, plan, both) for rows in (old, new))
+        plan = algebra.fingerprinted(plan)
+        both = [*range(len(plan.key), len(plan.captured))]
+    new = algebra.gathered(new, 2 * sum(r.rows for r in asked))
+    return algebra.differences(old, new, plan, by="either", both=both)
 
 
 def apart(poll: LakePoll, changes: Rows, deleted: Rows) -> Differences:

@@ -47,7 +47,7 @@ class VbdDelta(VbdCompare):
     """Statements of variant delta for one stream."""
 
     poll_mode: PollMode = "delta"
-    statements = (35, 49)
+    statements = (35, 45)
     consistency: Consistency = "snapshot"
     steady = True
     by_timestamps = True

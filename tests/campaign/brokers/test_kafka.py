@@ -105,7 +105,7 @@ def murmur2(data: bytes) -> int:
 
 
 def test_events_arrive_in_order_in_the_partitions_of_java(broker: Broker, name: str) -> None:
-    made = batches(20)
+    made = batches(200)
     sink = sink_to(broker, name, partitions=5)
     for batch in made:
         sink.write(batch)
@@ -239,7 +239,7 @@ def test_records_in_a_topic_that_is_not_compacted_are_refused(broker: Broker, na
 
 def test_debezium_with_schemas_and_tombstones(broker: Broker, name: str) -> None:
     """The last message of each key is the row, or no value for a deleted one."""
-    made = batches(12)
+    made = batches(200)
     sink = sink_to(broker, name, envelope="debezium", schemas=True, tombstones=True)
     for batch in made:
         sink.write(batch)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from qbcd.errors import DeliveryError, QbcdError
+from qbcd.sinks.lake.delta import DeltaFormat
 from tests.support import sql
 from tests.support.cli import Cli
 from tests.support.lake_batches import Lake, lake_of
@@ -173,3 +174,5 @@ def test_errors_of_the_libraries_are_those_of_the_sink(tmp_path: Path) -> None:
         lake_of("delta", tmp_path / "file").sink().check()
     assert isinstance(raised.value, QbcdError)
     assert raised.value.remedy
+    chain = OSError("Operation not supported\n \x1b[31m\u21b3\x1b[0m no credentials\n  \x1b[31m\u21b3\x1b[0m denied.\n")
+    assert DeltaFormat("s3://x", {}, change_data_feed=False).explained(chain).endswith("ed: no credentials: denied.")

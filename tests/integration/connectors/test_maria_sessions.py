@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import pymysql
 import pytest
 from sqlalchemy import make_url
 
 from qbcd.catalog.source import SessionOptions, Source
 from qbcd.connectors import connector_for
+from qbcd.connectors.limited_family import LimitedFamilyConnection
+from qbcd.connectors.wait_limits import WaitLimit
 from qbcd.errors import ConfigError, QbcdError, SourceError
 from qbcd.spark.jdbc import read_query
 from tests.support.maria_server import MariaServer
@@ -125,3 +128,17 @@ def test_a_kept_session_is_as_new(maria: Place) -> None:
         with source.read("orders") as session:
             assert session.one(level)[0] == "REPEATABLE-READ"
     assert not maria.sql("SELECT 1 FROM information_schema.processlist WHERE id = %s", [first])
+
+
+def test_a_reset_that_fails_ends_the_session(maria: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the reply to the statement that travels with it would be taken for that of the next one."""
+    url = make_url(maria.url)
+    login = {"host": url.host, "port": url.port, "user": url.username, "password": url.password or ""}
+    connection = LimitedFamilyConnection(WaitLimit(10, "socket_timeout"), login)
+    connection.reset_session()
+    connection.query("SELECT 7")
+    monkeypatch.setattr("qbcd.connectors.limited_family._RESET", b"\1\0\0\0\x7e")  # no such command
+    connection.reset_session()
+    with pytest.raises(pymysql.err.Error, match="Unknown command"):
+        connection.query("SELECT 8")
+    assert not connection.open

@@ -100,7 +100,7 @@ def stored_in(place: Place, way: str, workspace: Path, project: Any) -> int:
         return sum(one.checksum for one in context.store.ranges(conn, "s"))
 
 
-@over("way, half", CASES)
+@over("way, half", CASES, elsewhere=[])
 def test_each_half_shows_changes(
     way: str, half: str, place: Place, workspace: Path, halved: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -374,3 +377,27 @@ def test_an_unknown_lookup_is_refused_with_its_place(workspace: Path) -> None:
     with pytest.raises(ConfigError, match=r"tables\[0\].enrich\[0\].*there is no lookup") as caught:
         qbcd.Project.from_dict(data, base_dir=workspace)
     assert 'did you mean "customer"?' in str(caught.value)
+
+
+@over(elsewhere=[])
+def test_logs_in_databases_have_the_partners(place: Place, workspace: Path) -> None:
+    """The column comes with the lookup, also into a table that is there already."""
+    place.sql("CREATE TABLE customer (sk integer, no integer); CREATE TABLE sales (id integer PRIMARY KEY, no integer)")
+    place.sql("INSERT INTO customer VALUES (7, 1)")
+    written = looked_up(place, {"on": {"no": "no"}, "take": ["sk"]})
+    written["sinks"] = {
+        name: {"type": "database", "url": f"sqlite:///{name}.db", "table": "log", "mode": "log", "envelope": name}
+        for name in ("qbcd", "debezium", "changes")
+    }
+    written["defaults"]["sinks"] = list(written["sinks"])
+    plain = copy.deepcopy(written)
+    del plain["tables"][0]["enrich"]
+    for data, row in ((plain, (1, 1)), (written, (2, 1)), (written, (3, 9)), (plain, (4, 1))):
+        with opened(data, workspace) as project:
+            project.prepare()
+            place.sql(f"INSERT INTO sales VALUES {row}")
+            poll(project)
+    for name in written["sinks"]:
+        with closing(sqlite3.connect(workspace / f"{name}.db")) as log:
+            found = [one for (one,) in log.execute("SELECT qbcd_lookup FROM log ORDER BY rowid")]
+        assert found == [None, '{"customer":{"sk":7}}', '{"customer":null}', None], name

@@ -169,14 +169,16 @@ def test_a_resend_replaces_the_rows_of_a_mirror(lake: Lake) -> None:
         pytest.param({"mode": "scd2"}, id="scd2", marks=pytest.mark.campaign),
     ],
 )
-def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[str, Any]) -> None:
-    lake, ((first, _), (second, rows)) = each, drawn(2)
-    overtaken(lake.sink(**options), lake.sink(**options), first, second)
+@pytest.mark.parametrize("count", [2, pytest.param(5, marks=pytest.mark.campaign)])
+def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[str, Any], count: int) -> None:
+    """With more batches: a stale writer wakes up when the table is further."""
+    lake, made = each, drawn(count)
+    overtaken(lake.sink(**options), lake.sink(**options), *(batch for batch, _ in made))
     if options.get("mode") == "log":
-        assert len(lake.rows()) == len(first.made) + len(second.made)
+        assert len(lake.rows()) == sum(len(batch.made) for batch, _ in made)
     else:
-        assert keyed(current(lake.rows())) == rows
-    assert lake.commits() == [1, 2]
+        assert keyed(current(lake.rows())) == made[-1][1]
+    assert lake.commits() == list(range(1, count + 1))
 
 
 def write_from(kind: str, folder: str, mode: str, done: int, kill_at: str) -> None:

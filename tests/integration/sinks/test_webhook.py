@@ -90,6 +90,18 @@ def test_requests_have_consecutive_events_in_order(hook: Receiver) -> None:
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("form", ["array", "lines", "cloudevents"])
+def test_many_batches_arrive_in_order(form: str, hook: Receiver) -> None:
+    made, found = batches(200), list[Any]()
+    sink = sink_to(hook, max_events=3, format=form)
+    for batch in made:
+        sink.write(batch)
+    for body in (one.body.decode() for one in hook.got):
+        found += json.loads(body) if form != "lines" else [json.loads(line) for line in body.splitlines()]
+    assert [one.get("data", one) for one in found] == made_events(made)
+
+
+@pytest.mark.campaign
 def test_bodies_stay_within_their_limit(hook: Receiver) -> None:
     made = batches(2)
     limit = max(len(json.dumps(event)) for event in made_events(made)) * 2

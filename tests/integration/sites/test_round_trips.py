@@ -32,7 +32,7 @@ QUERY = "SELECT t.id, t.a, d.a AS b, e.a AS c FROM {} AS t JOIN {} AS d ON d.id 
 # The same of a poll in a round of several tables, for five polls, which share the question about their tables.
 IN_ROUNDS: dict[str, dict[str, int]] = {
     "postgresql": {"id_rcs": 36, "mds": 45, "ts": 56},
-    "mariadb": {"id_rcs": 28, "mds": 60, "ts": 80},
+    "mariadb": {"id_rcs": 25, "mds": 46, "ts": 56},
 }
 
 

@@ -120,6 +120,12 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             'qbcd.yaml:8: sinks.changes.type: there is no sink type "json" (did you mean "jsonl"?)',
         ),
         (
+            "type: jsonl",
+            "type: duckdb",
+            'qbcd.yaml:8: sinks.changes.type: there is no sink type "duckdb" '
+            "(write {type: database, url: duckdb://.., mode: mirror})",
+        ),
+        (
             "  changes: {type: jsonl, path: out/changes}",
             "  changes: {type: jsonl}",
             "qbcd.yaml:8: sinks.changes.path: `path` is missing (write path: out/changes)",

@@ -120,6 +120,15 @@ def _secret(monkeypatch: pytest.MonkeyPatch) -> None:
             "strategy.replica: this value is not known here (expected 'source', 'lake', 'spark', 'keys' or 'none')",
         ),
         (
+            "{type: id_rcs, digest: 128}",
+            "strategy.digest: `digest` is the size of what `replica: digest` keeps "
+            "(write `replica: digest`, or remove `digest`)",
+        ),
+        (
+            "{type: id_rcs, replica: digest, digest: 96}",
+            "strategy.digest: this value is not known here (expected 64 or 128)",
+        ),
+        (
             "{type: tlcs, replica: keys}",
             "strategy.replica: this value is not known here (expected 'none', 'source', 'lake' or 'spark')",
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,6 +33,12 @@ def commands_of(text: str) -> list[str]:
 COMMANDS = {line: page for page in pages(USER) for line in commands_of(page.read_text(encoding="utf-8"))}
 
 
+@cache
+def commands() -> Any:
+    """Return the group of all commands, of a Click that has no types here."""
+    return get_command(application(["--help"]))
+
+
 def test_commands_are_found() -> None:
     assert len(COMMANDS) > 80
 
@@ -39,7 +46,7 @@ def test_commands_are_found() -> None:
 @pytest.mark.parametrize("line", COMMANDS)
 def test_the_command_line_accepts_it(line: str) -> None:
     words = shlex.split(line, comments=True)[1:]
-    group: Any = get_command(application(["--help"]))  # of a Click that has no types here
+    group = commands()
     name = words[0] if words else ""
     if name.startswith("-"):
         assert name in {opt for param in group.params for opt in param.opts}, COMMANDS[line]

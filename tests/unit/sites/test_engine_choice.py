@@ -6,7 +6,7 @@ import pytest
 
 from qbcd.api import Project, parts_of
 from qbcd.local.database import threads_for
-from qbcd.sites.engine_choice import LOCAL, SPARK, EngineChoice, most_local_rows
+from qbcd.sites.engine_choice import LOCAL, ONE_THREAD, SPARK, EngineChoice, most_local_rows
 
 
 @pytest.mark.parametrize(("threads", "cores"), [(2, 2), (4, 4), (1, 1)])
@@ -14,14 +14,14 @@ def test_this_process_is_faster_for_any_size_if_it_uses_all_cores(threads: int, 
     assert most_local_rows(threads, cores) is None
 
 
-@pytest.mark.parametrize(("threads", "cores"), [(1, 2), (4, 8), (4, 64)])
+@pytest.mark.parametrize(("threads", "cores"), [(1, 2), (2, 8), (4, 8), (4, 64)])
 def test_spark_is_faster_beyond_a_size_if_it_uses_more_cores(threads: int, cores: int) -> None:
     """At the limit both need equally long; it falls with the cores that only Spark uses."""
     rows = most_local_rows(threads, cores)
     assert rows is not None
-    millions = rows / 1_000_000
-    local = LOCAL.start / 2 + millions * LOCAL.per_million / threads
-    assert local == pytest.approx(SPARK.start / 2 + millions * SPARK.per_million / cores, rel=1e-5)
+    of_local, millions = ONE_THREAD if threads == 1 else LOCAL, rows / 1_000_000
+    local = of_local.start + millions * of_local.per_million * 2 / max(2, threads)
+    assert local == pytest.approx(SPARK.start + millions * SPARK.per_million * 2 / cores, rel=1e-5)
     more = most_local_rows(threads, 2 * cores)
     assert more is not None
     assert more < rows

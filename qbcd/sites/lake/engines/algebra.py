@@ -7,12 +7,12 @@ engine run queries; the others compose one. The columns are those of `qbcd.sites
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
 from qbcd.local.arrays import int64s
-from qbcd.model import Column, KeyRange, StreamPlan
+from qbcd.model import Column, KeyRange, StreamPlan, Travel
 from qbcd.model.wire import Fields, wire_type
 from qbcd.ranges import leaves
 from qbcd.sites.lake.engines.base import AnyRows, Engine, Rows
@@ -280,6 +280,23 @@ def differences(
     return _pairs(replica, stage, values, f"op <> 'u' OR {shown}", late=late, hidden=("judged", "old_digest"))
 
 
+def without_values(rows: AnyRows, plan: StreamPlan, both: Sequence[int]) -> AnyRows:
+    """Return the rows of the plan `fingerprinted`: few bytes for a join of all rows.
+
+    They have the key, and two fingerprints of 64 bits of the columns `both`. Equal values have equal fingerprints.
+    """
+    keys = len(plan.key)
+    compared = ", ".join(comparable(c, f"c{i}") for i, c in _judged(plan, both)) or "NULL"
+    prints = {f"c{keys + i}": f"QBCD_FINGERPRINT({i}, {compared})" for i in range(2)}
+    return selected(rows, {**_same(*IDENTITY, "digest", *(f"c{i}" for i in range(keys))), **prints})
+
+
+def fingerprinted(plan: StreamPlan) -> StreamPlan:
+    """Return the plan of a stream with the key and two fingerprints."""
+    prints = (Column(f"fingerprint{i}", "bigint", "bigint", False, "", "typed", Travel("int64")) for i in range(2))
+    return replace(plan, columns=tuple(prints))
+
+
 def _pairs(
     replica: AnyRows, stage: AnyRows, values: Mapping[str, str], where: str, *, late: str, hidden: Sequence[str] = ()
 ) -> AnyRows:
@@ -301,14 +318,18 @@ def _pairs(
 
 def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
     """Return SQL for the positions of changed columns among `both`; NULL unless it is an update."""
-    keys = len(plan.key)
     positions = [
         f"CASE WHEN {comparable(c, f'r.c{i}')} IS DISTINCT FROM {comparable(c, f's.c{i}')} THEN '{i},' ELSE '' END"
-        for i, c in enumerate(plan.captured)
-        if i in both and (i >= keys or c.comparison != "typed")
+        for i, c in _judged(plan, both)
     ]
     listed = f"TRIM(BOTH ',' FROM {' || '.join(positions)})" if positions else "''"
     return f"CASE WHEN NOT s.key_id IS NULL AND NOT r.key_id IS NULL THEN {listed} END"
+
+
+def _judged(plan: StreamPlan, both: Sequence[int]) -> list[tuple[int, Column]]:
+    """Return those of `both` whose values can differ although the key is equal."""
+    keys = len(plan.key)
+    return [(i, c) for i, c in enumerate(plan.captured) if i in both and (i >= keys or c.comparison != "typed")]
 
 
 def comparable(column: Column, value: str) -> str:

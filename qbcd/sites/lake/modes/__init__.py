@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from qbcd.common.on_demand import Registry
 from qbcd.model import StreamPlan
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.lake.modes.base import LakeMode
-from qbcd.sites.lake.modes.queue import QueueMode
-from qbcd.sites.lake.modes.table import TableMode
-from qbcd.sites.lake.modes.window import LakeWindowMode
-from qbcd.strategies.id_rcs import LakePollMode
 
-MODES: dict[LakePollMode, type[LakeMode[Any]]] = {"table": TableMode, "window": LakeWindowMode, "queue": QueueMode}
+MODES: Registry[LakeMode[Any]] = Registry(  # by `IdRcs.poll_mode`
+    {
+        "table": "qbcd.sites.lake.modes.table:TableMode",
+        "window": "qbcd.sites.lake.modes.window:LakeWindowMode",
+        "queue": "qbcd.sites.lake.modes.queue:QueueMode",
+    }
+)
 
 
 def mode_of(context: LakeContext, plan: StreamPlan) -> LakeMode[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qbcd.local.database import LocalDatabase
-from qbcd.local.parquet_rows import rows_of_files, text
+from qbcd.local.parquet_rows import file_options, rows_of_files, text
 from qbcd.local.query import Query, columns_of, duckdb_type
 from qbcd.model.wire import Fields
 from qbcd.sites.lake.engines.algebra import cast_to
@@ -25,7 +25,9 @@ def write(database: LocalDatabase, rows: Query, fields: Fields, folder: Path | s
     own.mkdir(mode=0o700, parents=True)
     names = columns_of(fields)
     order = "" if temporary else f" ORDER BY {'ordinal' if 'ordinal' in names else 'range_id'}"
-    options = f"FORMAT PARQUET, COMPRESSION {'SNAPPY' if temporary else 'ZSTD'}, ROW_GROUP_SIZE {ROW_GROUP}"
+    compression = f"COMPRESSION {'SNAPPY' if temporary else 'ZSTD'}"
+    floats = any(kind in ("float", "double") for _, kind in fields)
+    options = file_options(compression, f"ROW_GROUP_SIZE {ROW_GROUP}", floats=floats)
     target = text(str(own / FILE))
     database.connection.execute(f"COPY (FROM (\n{cast_to(rows, fields).sql}\n){order}) TO {target} ({options})")
 

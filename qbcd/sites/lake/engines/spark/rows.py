@@ -23,10 +23,16 @@ def _content(*values: str) -> str:
     return f"sha2(to_json(named_struct({fields}), map('ignoreNullFields', 'false')), 256)"
 
 
+def _fingerprint(seed: str, *values: str) -> str:
+    # Spark passes over a NULL, so the hash gets the places of NULLs too
+    return f"xxhash64({seed}, {', '.join(f'{value} IS NULL' for value in values)}, {', '.join(values)})"
+
+
 SPELLING = EngineSql(
     loaded("spark"),
     {
         "QBCD_CONTENT": _content,
+        "QBCD_FINGERPRINT": _fingerprint,
         "QBCD_HIGH": lambda digest: f"({digest} DIV {HALF}BD)",
         "QBCD_LOW": lambda digest: f"({digest} % {HALF}BD)",
         "QBCD_LAST_BYTE": lambda value: f"substring({value}, -1, 1)",
