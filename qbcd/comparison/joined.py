@@ -228,7 +228,7 @@ class FileJoin:
     def _advanced(self, put: _Rows, spilled: _Spilled) -> None:
         """A window of several chunks, the oldest of which is replaced at a time."""
         found, step = self.result, max(1, self.result.window // CHUNKS)
-        window = self._wide.empty_table()
+        window = pa.Table.from_arrays([pa.nulls(0, one.type) for one in self._wide], schema=self._wide)
         chunks, loaded, more = self._chunks(step), 0, True
         for middle, piece in enumerate(self._pieces(step)):
             while more and loaded <= middle + CHUNKS // 2:
@@ -265,7 +265,8 @@ class FileJoin:
 
         def parents() -> Iterator[tuple[Any, dict[str, Any]]]:
             for batch in self._open(1).batches([self.parent_key, *self.take]):
-                yield from zip(_as(batch.column(0), self.kind).to_pylist(), batch.to_pylist(), strict=True)
+                keys = _as(batch.column(0), self.kind).to_pylist()
+                yield from zip((object() if key is None else key for key in keys), batch.to_pylist(), strict=True)
 
         def children() -> Iterator[tuple[Any, dict[str, Any]]]:
             for batch in self._open(0).batches(self._children.schema.names):
