@@ -28,6 +28,7 @@ COMPARISONS = {
     "moved_rows": "ID/RCS polls of a table whose rows have moved: by the index of its key, by a scan, by one sum",
     "growth": "ID/RCS polls of five times the rows, and of a table with thirty unread columns",
     "capacity": "ID/RCS at three sizes, and lines through them: polls of 100 and 1,000 million rows",
+    "cluster": "A standalone cluster of Spark on this machine next to local[2]",
     "many_rows": "ID/RCS polls of unchanged tables up to a large size: bytes and memory",
     "volume": "ID/RCS polls by size of the table and share of changed rows: pages read, rows and bytes shipped",
     "paper_view": "The paper's view of four relations: pages and bytes of copying, and of VBD",

@@ -6,8 +6,9 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SparkFailed
 from qbcd.spark.jdbc import is_of_files, spark_failure
+from qbcd.spark.object_stores import abandoned_uploads
 from qbcd.spark.paths import to_read, to_write
 from qbcd.spark.provider import SparkProvider
 from qbcd.stores.folders import UNMARKED
@@ -18,10 +19,13 @@ FROM_HERE, FROM_THERE = "read", "written"  # parts
 MOST_TASKS = 32  # beyond it Spark lists files by a job of its own
 
 
-def prove_shared(workdir: Workdir, spark: SparkProvider) -> None:
+def prove_shared(workdir: Workdir, spark: SparkProvider) -> int:
     """Let tasks read files of this process and write what they read; then read that here.
 
     No Python runs on the executors, as in polls.
+
+    Returns:
+        The number of uploads into the workdir that dead processes have left.
 
     Raises:
         Refused: A task or this process does not see the other's files.
@@ -31,6 +35,7 @@ def prove_shared(workdir: Workdir, spark: SparkProvider) -> None:
     spark.give_reason("", 0)
     try:
         _prove(workdir, spark)
+        return abandoned_uploads(spark.get(), workdir.url) if workdir.url else 0
     finally:
         if is_new and spark.owned:  # it keeps executors that others may need
             spark.stop()
@@ -51,8 +56,10 @@ def _prove(workdir: Workdir, spark: SparkProvider) -> None:
             texts.write.options(**UNMARKED).parquet(to_write(parts.place(FROM_THERE)))
         except Exception as error:
             message = spark_failure(error)
-            if message is None or not is_of_files(message):
+            if message is None:
                 raise
+            if not workdir.url and not is_of_files(message):
+                raise SparkFailed(f"Spark failed: {message}", remedy="see the logs of its executors") from error
             raise _refused(workdir, message) from error
         seen = _texts(parts)
     if seen != [token] * tasks:

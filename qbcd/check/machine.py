@@ -9,6 +9,7 @@ from pathlib import Path
 from qbcd.check.executors import prove_shared, prove_store
 from qbcd.check.finding import Finding, failed, run_check
 from qbcd.check.folders import nearest_existing, prove_writable
+from qbcd.common.wording import counted
 from qbcd.config import SparkConfig
 from qbcd.config.streams import EngineName
 from qbcd.errors import EnvironmentMissing, QbcdError
@@ -49,9 +50,17 @@ def check_machine(
     if with_spark and not config.master.startswith("local") and not any(f.level == "error" for f in found):
         seen = (
             f"executors of {config.master} and this process see the same files of the workdir; catalogs, counts, small "
-            "batches and sinks other than jsonl and parquet in folders go through this process"
+            "batches and sinks other than jsonl and parquet in folders go through this process: 200,000 events of 200 "
+            "bytes a second, measured with a table as sink"
         )
-        found.append(run_check("executors", lambda: prove_shared(place, spark), seen))
+        left = list[int]()
+        found.append(run_check("executors", lambda: left.append(prove_shared(place, spark)), seen))
+        if any(left):
+            message = (
+                f"{counted(left[0], 'upload')} into {place.url} did not end, of killed processes; a rule of the bucket "
+                "that aborts incomplete uploads removes them"
+            )
+            found.append(Finding("uploads", "warning", message))
     return found
 
 

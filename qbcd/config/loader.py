@@ -45,6 +45,7 @@ from qbcd.config.openlineage import OpenLineageConfig
 from qbcd.config.rules import check_rules
 from qbcd.config.secrets import expand
 from qbcd.config.sink_registry import sink_options
+from qbcd.config.storage import StorageConfig
 from qbcd.config.strategy_registry import options_class
 from qbcd.config.streams import GuardsConfig, StreamDefaults
 from qbcd.config.subscriptions import InlineConfig, RelationConfig, SubscriptionsConfig
@@ -234,6 +235,7 @@ def _model_at(values: Any, loc: tuple[str | int, ...]) -> type[Section]:
         "tables": TableConfig,
         "defaults": DefaultsConfig,
         "spark": SparkConfig,
+        "storage": StorageConfig,
         "notify": NotifyConfig,
         "openlineage": OpenLineageConfig,
     }

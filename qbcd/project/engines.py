@@ -109,4 +109,4 @@ class ProjectEngines:
         if store_facts(self._config.state_url().get_backend_name()).is_file and self.spark.on_cluster:
             self._refuse_file_state(session.sparkContext.getConf().get(DEPLOY_MODE))
         if self.workdir.url:
-            give_access(session, self.workdir.url, self.workdir.storage)
+            give_access(session, self.workdir.url, self.workdir.storage, owned=self.spark.owned)

@@ -9,8 +9,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from urllib.parse import urlsplit
 
 from qbcd.errors import EnvironmentMissing, Refused
 from qbcd.spark.java import Surroundings, one_line, resolve_packages
+from qbcd.spark.paths import to_write
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +32,8 @@ _AUTH = "org.apache.hadoop.fs.s3a."
 _PARTS = {"3.5.0": "2.35.4"}
 _SDK = "software.amazon.awssdk"
 _BUNDLE = f"{_SDK}:bundle"
+_given = dict[str, dict[str, str]]()  # by bucket, the settings that this process gave to Java last
+ABANDONED = 3600.0  # seconds after which an upload is not that of a process that still writes
 
 
 def hadoop_version() -> str:
@@ -118,8 +123,31 @@ def hadoop_settings(url: str, storage: Mapping[str, Any]) -> dict[str, str]:
     return {f"fs.s3a.bucket.{parts.netloc}.{name}": value for name, value in found.items()}
 
 
-def give_access(session: SparkSession, url: str, storage: Mapping[str, Any]) -> None:
+def abandoned_uploads(session: SparkSession, url: str) -> int:
+    """Return the number of uploads in parts below a URL that began long ago and did not end.
+
+    It is 0 for stores without such uploads, and where the account may not list them.
+    """
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    parts = urlsplit(url)
+    if parts.scheme != "s3":
+        return 0
+    java: Any = session.sparkContext._jvm
+    settings: Any = session.sparkContext._jsc.hadoopConfiguration()
+    before = (time.time() - ABANDONED) * 1000
+    with suppress(Py4JJavaError):
+        files = java.org.apache.hadoop.fs.Path(to_write(url)).getFileSystem(settings)
+        found = files.listMultipartUploads(f"{parts.path.strip('/')}/".lstrip("/"))
+        return sum(one.initiated().toEpochMilli() < before for one in found)
+    return 0
+
+
+def give_access(session: SparkSession, url: str, storage: Mapping[str, Any], *, owned: bool) -> None:
     """Let a session read and write the store of a workdir.
+
+    Args:
+        owned: qbcd started it, and nothing else uses its Java.
 
     Raises:
         Refused: The session cannot load `s3a`.
@@ -132,5 +160,11 @@ def give_access(session: SparkSession, url: str, storage: Mapping[str, Any]) -> 
             remedy=f"start it with spark.jars.packages={packages_of(hadoop_version())[0][0]}",
         )
     settings: Any = session.sparkContext._jsc.hadoopConfiguration()
-    for name, value in hadoop_settings(url, storage).items():
+    wanted = hadoop_settings(url, storage)
+    for name, value in wanted.items():
         settings.set(name, value)
+    bucket = urlsplit(url).netloc
+    if owned and _given.get(bucket, wanted) != wanted:  # Java keeps the access of an earlier session
+        java: Any = session.sparkContext._jvm
+        java.org.apache.hadoop.fs.Path(to_write(url)).getFileSystem(settings).close()
+    _given[bucket] = wanted

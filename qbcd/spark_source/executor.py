@@ -9,8 +9,8 @@ from __future__ import annotations
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from qbcd.local.errors import explain, first_line
 from qbcd.local.parquet_rows import rows_of_files
 from qbcd.local.part_files import PartFile
 from qbcd.spark_source.images import ChangeImage, ImageFile
+from qbcd.stores.parts import Workdir
 
 MEMORY = 256 << 20  # bytes that DuckDB holds for a partition; it reads rows of a few MB at a time
 PIECE_BYTES = 8 << 20  # of a record batch, by the average of its files
@@ -36,7 +37,11 @@ STAGED, LAYERS, RANGES = "qbcd_staged", "qbcd_layers", "qbcd_ranges"  # in the q
 
 @dataclass(frozen=True)
 class NamedFile:
-    """A file of a piece, as the commit named it."""
+    """A file of a piece, as the commit named it.
+
+    Attributes:
+        folder: Path or URL of its folder.
+    """
 
     folder: str
     file: PartFile
@@ -86,11 +91,18 @@ class Rows:
         stream: The stream's name.
         schema: The columns; it equals the schema that Spark derives from the types of the read.
         pieces: What to read, one after the other.
+        workdir: The workdir of the project, if it is a URL.
     """
 
     stream: str
     schema: pa.Schema
     pieces: tuple[FilePiece, ...]
+    workdir: Workdir | None = None
+
+
+def far_workdir(workdir: Workdir) -> Workdir | None:
+    """Return what executors need to read a workdir at a URL; None for a folder, which they see."""
+    return Workdir(Path(), workdir.url, workdir.storage) if workdir.url else None
 
 
 def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
@@ -100,10 +112,12 @@ def read_rows(rows: Rows) -> Iterator[pa.RecordBatch]:
         StateConflict: A file is missing, or was changed.
         UnsupportedType: A value does not fit its type.
         LocalFailed: DuckDB failed.
+        StoreFailed: The store of the workdir did not give a file.
     """
-    for piece in rows.pieces:
-        _prove(rows.stream, piece)
+    for planned in rows.pieces:
         with ExitStack() as stack:
+            piece = _copied(stack, planned, rows.workdir) if rows.workdir else planned
+            _prove(rows.stream, piece, planned)
             try:
                 files = _image_files(piece, rows.schema)
                 yield from _images(stack, piece, rows.schema, files) if files else _read(stack, piece, rows.schema)
@@ -118,13 +132,32 @@ def _database(stack: ExitStack) -> LocalDatabase:
     return database
 
 
-def _prove(stream: str, piece: FilePiece) -> None:
-    for named in (*piece.files, *piece.added, *piece.layers):
-        folder = Path(named.folder)
-        if named.file.is_intact_in(folder, whole=piece.verified):
+def _copied(stack: ExitStack, piece: FilePiece, workdir: Workdir) -> FilePiece:
+    """Return a piece of local copies of its files; those that are missing have no copy."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="qbcd-spark-")))
+    store = replace(workdir, local=folder)
+
+    def copies(files: Files) -> Files:
+        made = []
+        for named in files:
+            *above, part = named.folder.removeprefix(f"{workdir.url}/").split("/")
+            parts = store.parts(*above)
+            with suppress(FileNotFoundError):
+                parts.local(part, [named.file])
+            made.append(replace(named, folder=str(parts.workplace(part))))
+        return tuple(made)
+
+    return replace(piece, files=copies(piece.files), added=copies(piece.added), layers=copies(piece.layers))
+
+
+def _prove(stream: str, piece: FilePiece, planned: FilePiece) -> None:
+    """Prove the files of a piece, or the copies of those that were planned."""
+    there = (*planned.files, *planned.added, *planned.layers)
+    for named, origin in zip((*piece.files, *piece.added, *piece.layers), there, strict=True):
+        if named.file.is_intact_in(Path(named.folder), whole=piece.verified):
             continue
-        host = socket.gethostname()
-        if not folder.is_dir():
+        host, folder = socket.gethostname(), origin.folder
+        if "://" not in folder and not Path(folder).is_dir():
             raise StateConflict(
                 f"host {host} does not see {folder}",
                 stream=stream,
@@ -132,7 +165,7 @@ def _prove(stream: str, piece: FilePiece) -> None:
                 "after the read was planned (`retain`, reset), load the stream again",
             )
         raise StateConflict(
-            f"file {folder / named.file.name} is missing or was changed on host {host}",
+            f"file {folder}/{named.file.name} is missing or was changed, seen on host {host}",
             stream=stream,
             remedy="is this the workdir that was prepared? restore it; if the batch was removed while it was read, "
             "raise `retain`",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ from qbcd.spark_source.change_rows import (
     event_column,
     staged_fields,
 )
-from qbcd.spark_source.executor import FilePiece, NamedFile, Rows
+from qbcd.spark_source.executor import FilePiece, NamedFile, Rows, far_workdir
 from qbcd.spark_source.filters import conditions_of, versions_of
 from qbcd.spark_source.options import EARLIEST, LATEST, ReadOptions
 from qbcd.status import PIN_SECONDS
@@ -154,12 +154,6 @@ def prepared_row(stream: Stream) -> StreamRow:
         StateConflict: It belongs to another project, or the workdir is not here.
     """
     context = stream.site.context
-    if context.job.workdir.url:
-        raise NotBuilt(
-            f"reads by Spark of a project with a workdir at {context.job.workdir.url} are not built yet",
-            stream=stream.name,
-            remedy="load the events from a sink, for instance parquet, delta or iceberg",
-        )
     row = context.row()
     context.refuse_foreign(row)
     if row is None or not row.prepared:
@@ -360,7 +354,8 @@ def partitions(
         for named, part, verified in _parts(stream, files, header):
             piece = FilePiece((named,), fields, queries, images, part, fixed, verified, *_added_file(view))
             found.append((_share(named.file.size, part, header), piece))
-    return list(_grouped(stream.name, schema, found))
+    rows = Rows(stream.name, schema, (), far_workdir(stream.site.context.job.workdir))
+    return list(_grouped(rows, found))
 
 
 def _added_file(view: BatchView | None) -> tuple[tuple[NamedFile, ...], tuple[tuple[str, str], ...]]:
@@ -368,7 +363,9 @@ def _added_file(view: BatchView | None) -> tuple[tuple[NamedFile, ...], tuple[tu
     if view is None or view.path is None:
         return (), ()
     path, texts = view.path.absolute(), [(column, "VARCHAR") for column in view.columns.values()]
-    named = NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size))
+    is_far = isinstance(view.place, str)  # an executor's copy of it must be that of this process
+    file = PartFile.of(path) if is_far else PartFile(path.name, path.stat().st_size)
+    named = NamedFile(view.place.rpartition("/")[0] if isinstance(view.place, str) else str(path.parent), file)
     return (named,), (("ordinal", "BIGINT"), *texts)
 
 
@@ -384,15 +381,13 @@ def _parts(
     if isinstance(site, ParquetSite) and not outbox_files.is_split(stream, header):
         stored = FileSet.of_location(header.location)
         site.context.files.prove_parts(stored)
-        named = [
-            NamedFile(str(path.parent), file)
-            for path, file in zip(site.context.files.paths(stored), stored.files, strict=True)
-        ]
+        named = [NamedFile(site.context.files.place(stored), file) for file in stored.files]
     else:
         _refuse_far_copies(stream, header)
         named = [NamedFile(str(path.parent), PartFile(path.name, path.stat().st_size)) for path in files.of(header)]
     for one in named:
-        bounds = _ordinals(Path(one.folder) / one.file.name, one.file.size) if one.file.size > LARGE_FILE else []
+        is_divided = one.file.size > LARGE_FILE and "://" not in one.folder  # each task would copy all of a far file
+        bounds = _ordinals(Path(one.folder) / one.file.name, one.file.size) if is_divided else []
         if len(bounds) < 2:
             yield one, None, True
             continue
@@ -401,16 +396,19 @@ def _parts(
 
 
 def _refuse_far_copies(stream: Stream, header: BatchHeader) -> None:
-    """Refuse divided batches if the workdir is a URL: executors could not see the copies.
+    """Refuse batches that are no files of a workdir at a URL: executors could not see them.
 
     Raises:
         NotBuilt: It is.
     """
-    if stream.site.context.kind == "lake" and stream.site.context.job.workdir.url:
+    if stream.site.context.job.workdir.url:
+        why = "has, or lacks, events that wait for a row of a lookup"
+        if stream.site.context.kind == "database":
+            why = f"is in the source {stream.source.name}"
         raise NotBuilt(
-            f"batch {header.number} has, or lacks, events that wait for a row of a lookup, and the workdir is a URL",
+            f"batch {header.number} {why}, and the workdir is a URL: executors would not see a copy of it",
             stream=stream.name,
-            remedy="read it by a sink, or use a workdir in a folder",
+            remedy="read it from a sink, for instance parquet; or use a workdir in a folder",
         )
 
 
@@ -436,15 +434,15 @@ def _ordinals(path: Path, size: int) -> list[range]:
     return list(parts.values())
 
 
-def _grouped(stream: str, schema: Any, found: Iterable[tuple[int, FilePiece]]) -> Iterator[Rows]:
-    """Yield partitions: pieces in order, several small ones together."""
+def _grouped(rows: Rows, found: Iterable[tuple[int, FilePiece]]) -> Iterator[Rows]:
+    """Yield partitions like `rows`: pieces in order, several small ones together."""
     group: list[FilePiece] = []
     size = 0
     for more, piece in found:
         if group and (size + more > PART_BYTES or piece.part is not None or group[-1].part is not None):
-            yield Rows(stream, schema, tuple(group))
+            yield replace(rows, pieces=tuple(group))
             group, size = [], 0
         group.append(piece)
         size += more
     if group:
-        yield Rows(stream, schema, tuple(group))
+        yield replace(rows, pieces=tuple(group))

@@ -21,7 +21,7 @@ from qbcd.sites.lake.replica.files import FileSet
 from qbcd.sites.lake.replica.schema import Fields, batch_fields, row_fields
 from qbcd.sites.lake.site import LakeSite
 from qbcd.spark_source.change_rows import Columns, arrow_schema
-from qbcd.spark_source.executor import LAYERS, RANGES, STAGED, FilePiece, NamedFile, Rows
+from qbcd.spark_source.executor import LAYERS, RANGES, STAGED, FilePiece, NamedFile, Rows, far_workdir
 from qbcd.state import Segment, StoredRange, StreamRow
 from qbcd.stream import Stream
 
@@ -100,7 +100,7 @@ def partitions(stream: Stream, row: StreamRow, columns: Columns) -> list[Rows]:
         on_top = [header for header in later if header.seq > level]
         pieces += reads.of_level(some, on_top, ranges)
     schema = arrow_schema(columns, changes=False)
-    return [Rows(stream.name, schema, (piece,)) for piece in pieces]
+    return [Rows(stream.name, schema, (piece,), far_workdir(context.job.workdir)) for piece in pieces]
 
 
 class _Reads:
@@ -133,8 +133,7 @@ class _Reads:
 
     def _named(self, part: FileSet) -> list[NamedFile]:
         self._context.files.prove_parts(part)
-        folder = str((self._context.files.root / part.part_id).absolute())
-        return [NamedFile(folder, PartFile(*file)) for file in part.files]
+        return [NamedFile(self._context.files.place(part), PartFile(*file)) for file in part.files]
 
     def _values(self, prefix: str) -> str:
         known: dict[str, tuple[int, Column]] = {one.name: (i, one) for i, one in enumerate(self._plan.captured)}

@@ -28,6 +28,8 @@ LARGEST_COPY = 5 * 10**9  # bytes; S3 copies no larger object at once
 PIECE = 1 << 20  # bytes that are copied at a time
 CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds without an answer, number of requests
 _WITHOUT_FOLDERS = ("s3", "gcs")
+# A small file is sent by one request, not as an upload in parts, which a killed process would leave.
+_ONE_REQUEST: Mapping[str, Any] = {"allow_delayed_open": True} if int(pa.__version__.partition(".")[0]) >= 21 else {}
 _HDFS_LIMITS = ("dfs.client.socket-timeout", "ipc.client.connect.timeout", "ipc.client.rpc-timeout.ms")
 
 
@@ -238,6 +240,7 @@ def _s3(bucket: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     return fs.S3FileSystem(
         **{name: storage[name] for name in named if storage.get(name)},
         **_endpoint(storage),
+        **_ONE_REQUEST,
         connect_timeout=min(CONNECT_TIMEOUT, _seconds(storage)),
         request_timeout=_seconds(storage),
         retry_strategy=fs.AwsStandardS3RetryStrategy(max_attempts=ATTEMPTS),

@@ -8,8 +8,8 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -39,6 +39,8 @@ class FlakyProxy:
         self.failed: Counter[str] = Counter()
         self.passed = 0
         self._draw, self._lock = random.Random(seed), threading.Lock()
+        self._left = 0
+        self._action: Callable[[], object] = _nothing
         proxy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -68,6 +70,17 @@ class FlakyProxy:
                 self.passed += 1
             return drawn
 
+    def before(self, number: int, action: Callable[[], object]) -> None:
+        """Run `action` before the request with this number from now on; 1 is the next one, 0 none."""
+        with self._lock:
+            self._left, self._action = number, action
+
+    def _count(self) -> None:
+        with self._lock:
+            self._left -= 1
+            action = self._action if self._left == 0 else _nothing
+        action()
+
     def close(self) -> None:
         """Stop."""
         self._server.shutdown()
@@ -78,20 +91,17 @@ class FlakyProxy:
             request.send_response_only(100)
             request.end_headers()
         body = _body(request)
+        self._count()
         drawn = self.fault()
         time.sleep(self.delay)
         if drawn == "error":
             return _answer(request, 503, {"Content-Type": "application/xml"}, b"<Error><Code>SlowDown</Code></Error>")
         if drawn == "lost request":
             return _drop(request)
-        upstream = http.client.HTTPConnection("127.0.0.1", target, timeout=60)
-        headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
-        if body or request.command in ("PUT", "POST"):
-            headers["Content-Length"] = str(len(body))
-        upstream.request(request.command, request.path, body, headers)
-        reply = upstream.getresponse()
-        content = reply.read()
-        upstream.close()
+        try:
+            reply, content = _forwarded(request, body, target)
+        except (OSError, http.client.HTTPException):  # the server has died
+            return _drop(request)
         if drawn == "lost reply" or (drawn and len(content) < 2):
             return _drop(request)
         shown = {name: value for name, value in reply.getheaders() if name.lower() not in _HOP}
@@ -100,6 +110,21 @@ class FlakyProxy:
             _answer(request, reply.status, shown, content[: len(content) // 2], size)
             return _drop(request)
         return _answer(request, reply.status, shown, content, size)
+
+
+def _nothing() -> None:
+    return None
+
+
+def _forwarded(request: BaseHTTPRequestHandler, body: bytes, target: int) -> tuple[http.client.HTTPResponse, bytes]:
+    upstream = http.client.HTTPConnection("127.0.0.1", target, timeout=60)
+    headers = {name: value for name, value in request.headers.items() if name.lower() not in _HOP}
+    if body or request.command in ("PUT", "POST"):
+        headers["Content-Length"] = str(len(body))
+    with closing(upstream):
+        upstream.request(request.command, request.path, body, headers)
+        reply = upstream.getresponse()
+        return reply, reply.read()
 
 
 def _body(request: BaseHTTPRequestHandler) -> bytes:

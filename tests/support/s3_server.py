@@ -45,6 +45,14 @@ class S3Server:
         named = {name: value for name, value in self.storage.items() if name != "endpoint"}
         return fs.S3FileSystem(**named, endpoint_override=self.endpoint.partition("//")[2], scheme="http", **more)
 
+    def begin_upload(self, bucket: str, key: str) -> None:
+        """Begin an upload in parts, as a process that is killed then."""
+        import boto3  # type: ignore[import-untyped]  # moto needs it too
+
+        keys = {"aws_access_key_id": self.storage["access_key"], "aws_secret_access_key": self.storage["secret_key"]}
+        client = boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1", **keys)
+        client.create_multipart_upload(Bucket=bucket, Key=key)
+
     def make_bucket(self, name: str) -> None:
         """Create a bucket."""
         self.client(allow_bucket_creation=True).create_dir(name)
@@ -59,13 +67,14 @@ def s3_server() -> Iterator[S3Server]:
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        wait_until(lambda: _answers(port))
+        wait_until(lambda: answers(port))
         yield S3Server(f"http://127.0.0.1:{port}")
     finally:
         process.terminate()
         process.wait()
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Return True if a server of this machine listens on a port."""
     with socket.socket() as trial:
         return trial.connect_ex(("127.0.0.1", port)) == 0

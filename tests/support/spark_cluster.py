@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from pyspark.find_spark_home import _find_spark_home
 
 from tests.support import free_port, wait_until
+from tests.support.hosts import Hosts
 
 ADDRESS = "127.0.0.1"
 
@@ -23,19 +24,20 @@ class SparkCluster:
 
     Args:
         folder: For the workers' own files.
-        memory: Of each worker.
+        hosts: Each worker is on a new one; None for this machine.
 
     Attributes:
         master: The address of the master, for ``spark.master``.
         workers: The processes of the workers.
     """
 
-    def __init__(self, folder: Path, memory: str = "1g") -> None:
-        self.folder, self._memory = folder, memory
-        self.port = free_port()
-        self.master = f"spark://{ADDRESS}:{self.port}"
+    def __init__(self, folder: Path, hosts: Hosts | None = None) -> None:
+        self.folder, self._hosts = folder, hosts
+        self.address = hosts.address if hosts else ADDRESS
+        port = free_port()
+        self.master = f"spark://{self.address}:{port}"
         self.workers: list[subprocess.Popen[bytes]] = []
-        name = ("--host", ADDRESS, "--port", str(self.port), "--webui-port", str(free_port()))
+        name = ("--host", self.address, "--port", str(port), "--webui-port", str(free_port()))
         self._master = self._started("master.Master", "master.log", *name)
         wait_until(lambda: "I have been elected leader" in self.log("master.log"), timeout=60)
 
@@ -47,9 +49,10 @@ class SparkCluster:
     def add_worker(self) -> subprocess.Popen[bytes]:
         """Start a worker of one core."""
         name = f"worker-{len(self.workers)}.log"
-        own = ("--host", ADDRESS, "--cores", "1", "--memory", self._memory, "--webui-port", str(free_port()))
+        address, there = self._hosts.add() if self._hosts else (ADDRESS, [])
+        own = ("--host", address, "--cores", "1", "--memory", "1g", "--webui-port", str(free_port()))
         work = str(self.folder / name.removesuffix(".log"))
-        worker = self._started("worker.Worker", name, *own, "--work-dir", work, self.master)
+        worker = self._started("worker.Worker", name, *own, "--work-dir", work, self.master, there=there)
         self.workers.append(worker)
         wait_until(lambda: "Successfully registered with master" in self.log(name), timeout=60)
         return worker
@@ -67,10 +70,10 @@ class SparkCluster:
     @property
     def spark(self) -> dict[str, Any]:
         """The section `spark` of a configuration."""
-        conf = {"spark.driver.host": ADDRESS, "spark.driver.bindAddress": ADDRESS, "spark.executor.memory": "768m"}
-        return {"master": self.master, "conf": conf}
+        own = {"spark.driver.host": self.address, "spark.driver.bindAddress": self.address}
+        return {"master": self.master, "conf": {**own, "spark.executor.memory": "768m"}}
 
-    def _started(self, name: str, log: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _started(self, name: str, log: str, *arguments: str, there: Sequence[str] = ()) -> subprocess.Popen[bytes]:
         home = Path(_find_spark_home())
         variables = {
             **os.environ,
@@ -78,7 +81,7 @@ class SparkCluster:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_DAEMON_MEMORY": "256m",
         }
-        command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
+        command = [*there, str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments]
         with (self.folder / log).open("wb") as out:
             return subprocess.Popen(command, stdout=out, stderr=out, env=variables, start_new_session=True)
 
@@ -91,10 +94,10 @@ class SparkCluster:
 
 
 @contextmanager
-def spark_cluster(folder: Path, workers: int = 2) -> Iterator[SparkCluster]:
+def spark_cluster(folder: Path, workers: int = 2, hosts: Hosts | None = None) -> Iterator[SparkCluster]:
     """Run a cluster for the block."""
     folder.mkdir(parents=True, exist_ok=True)
-    running = SparkCluster(folder)
+    running = SparkCluster(folder, hosts)
     try:
         for _ in range(workers):
             running.add_worker()

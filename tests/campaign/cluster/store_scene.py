@@ -8,10 +8,11 @@ from typing import Any
 
 from pyarrow import fs
 
+from tests.faults.child import kill_at
 from tests.support.places import Place
 from tests.support.project import opened
 from tests.support.s3_server import S3Server
-from tests.support.scene import STREAM, Scene
+from tests.support.scene import STREAM, Scene, same_events
 
 BUCKET = "work"
 
@@ -67,6 +68,15 @@ class StoreScene(Scene):
         self.project.close()
         shutil.rmtree(self.folder / "local", ignore_errors=True)
         self.project = opened(self.data, self.folder)
+
+    def survives_a_kill(self, point: str) -> None:
+        """Kill a poller of its own process, driver included, at a point; the next poll continues exactly."""
+        seen = self.seen()
+        self.restart()  # a session of this process would hold the cores of a cluster
+        kill_at(point, self.data, self.folder, None)
+        self.restart()
+        self.poll()
+        same_events(seen, self.check())
 
     def objects(self) -> list[str]:
         """Return the names of the objects of the workdir."""

@@ -95,6 +95,13 @@ def test_wrong_settings_of_stores_have_a_place_and_a_remedy(tmp_path: Path, sink
     assert "canary" not in str(caught.value).lower()
 
 
+def test_an_unknown_key_of_the_workdirs_store_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "qbcd.yaml"
+    file.write_text(CONFIG.replace("SINK", "{type: jsonl, path: out}") + "storage: {endpont: a}\n")
+    with pytest.raises(ConfigError, match=r'storage\.endpont: unknown key "endpont" \(did you mean "endpoint"\?\)'):
+        load_config(file)
+
+
 @pytest.mark.parametrize(
     ("catalog", "uri", "warehouse"),
     [

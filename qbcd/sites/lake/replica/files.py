@@ -150,6 +150,11 @@ class Files:
         self.prove_parts(*parts, whole=not engine.verifies_pages, by_executors=True)
         return engine.read(fields, [self.parts.place(f"{p.part_id}/{file.name}") for p in parts for file in p.files])
 
+    def place(self, part: FileSet) -> str:
+        """Return the absolute path or the URL of a part, for processes that may be on other hosts."""
+        place = self.parts.place(part.part_id)
+        return str(place.absolute() if isinstance(place, Path) else place)
+
     def paths(self, part: FileSet) -> list[Path]:
         """Return local paths of a part's files."""
         return self.parts.local(part.part_id, part.files)
