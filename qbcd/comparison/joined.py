@@ -349,14 +349,14 @@ class FileJoin:
 
 
 class Reservoir:
-    """A uniform sample of rows that come in order, by jumps over those that do not enter (Li's algorithm L)."""
+    """A uniform sample of rows that come in order, by jumps (Li's algorithm L)."""
 
     def __init__(self, size: int, drawn: random.Random) -> None:
         self._size, self._drawn = size, drawn
         self._next, self._largest = 0, 1.0
 
     def within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
-        """Yield the rows from `start` to before `end` that enter, each with the place in the sample that it takes."""
+        """Yield the rows from `start` to before `end` that enter, with their places in the sample."""
         while self._next < end:
             row = self._next
             assert row >= start
@@ -447,7 +447,7 @@ def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int]) -> Iterator[pa
 
 
 def _int64(values: Sequence[int]) -> pa.Array:
-    """Return an array. `pyarrow.array` and `pyarrow.table` would import pandas, which takes 40 MB."""
+    """Return an array; unlike `pyarrow.array`, it does not import pandas, which takes 40 MB."""
     return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
 
 

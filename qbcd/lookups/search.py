@@ -321,7 +321,7 @@ class Search:
 
     @property
     def _pushed_together(self) -> int:
-        """The keys of a scan that sends them to the source: they and their rows wait for it together."""
+        """The keys of a scan that sends them to the source: they fit into the memory."""
         return min(PUSHED_KEYS, self.capacity)
 
     def _partition(self, session: Session) -> None:
