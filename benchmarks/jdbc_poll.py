@@ -86,7 +86,7 @@ def _of(database: JdbcPlace, folder: Path, processor: Processor, options: Option
         projects = {kind: stack.enter_context(_project(database, folder, kind)) for kind in kinds}
         source = parts_of(projects[kinds[0]]).source("shop")
         assert isinstance(source, JdbcSource)
-        with open_session(database.spark, source) as session:  # a server stays open too
+        with open_session(database.spark.sparkContext._jvm, source) as session:  # a server stays open too
             values = [HashedValue(n, k, TYPES.get(k, "STRING").partition("(")[0], n) for n, k in COLUMNS]
             total = database.profile.total.replace("{digest}", digest(database.profile, values))
             scan = f"SELECT COUNT(*), {total} FROM ITEMS WHERE ID > -{{}}"  # another text each time: H2 keeps results

@@ -195,7 +195,7 @@ def _jdbc_findings(stream: Stream, site: JdbcSite, row: StreamRow | None, planne
     key = ", ".join(c.name for c in plan.key)
     yield "key", "ok", f"({key}), which every poll counts" if key else "none: equal rows are counted"
     refuse_sinks(stream, plan)
-    strategy = site.strategy(plan)
+    strategy = site.strategy(site.sized(plan))
     yield "strategy", "ok", f"{strategy.label}: {_SEEN[strategy.consistency]}"
     yield "checksums", "ok", site.travels(plan)
     for warning in strategy.warnings():

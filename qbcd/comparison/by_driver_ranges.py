@@ -201,7 +201,7 @@ def differing_rows_by_driver(
 @contextmanager
 def _opened(table: ComparedTable, columns: Sequence[Column]) -> Iterator[Side]:
     if isinstance(table, JdbcOperand):
-        with open_session(table.spark, table.source) as session:
+        with open_session(table.java, table.source) as session:
             yield DriverSide(table, columns, session)
         return
     plan = table.strategy(columns, 1).plan

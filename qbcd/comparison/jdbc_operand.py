@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from typing_extensions import override
 
@@ -34,9 +34,6 @@ from qbcd.sites.jdbc.source_sql import SPARK, select_of
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.spark.jdbc_read import RowShape, travelling_rows
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 PRODUCT = "product"  # a fact: the profile by whose driver a column is read
 
@@ -63,7 +60,7 @@ class JdbcOperand(Operand):
         self.label = f"{place.table} of {self.source.label}"
         # set up for few rows: a short start is worth more than fast reads of many
         self._assembly.spark.give_reason("a JDBC driver alone reaches the table", 0)
-        found, primary = described(self._assembly.spark.get(), self.source, STREAM, self._table)
+        found, primary = described(self.java, self.source, STREAM, self._table)
         read = {column.name: read_column(self.source.profile, column) for column in found}
         self.columns = tuple(c.with_fact(PRODUCT, source.profile.name) for c in read.values() if isinstance(c, Column))
         self.unsupported = {c.name: c.type_name for c in found if isinstance(read[c.name], str)}
@@ -73,9 +70,9 @@ class JdbcOperand(Operand):
         self.name, self.amount = self.source.profile.quoted_table(*self._table), ReadAmount()
 
     @property
-    def spark(self) -> SparkSession:
-        """The session whose Java has the driver."""
-        return self._assembly.spark.get()
+    def java(self) -> Any:
+        """The classes of the Java that has the driver."""
+        return self._assembly.spark.java()
 
     @override
     def load(self, database: LocalDatabase, captured: Sequence[Column], keys: int) -> tuple[Query, int]:
@@ -103,7 +100,9 @@ class JdbcOperand(Operand):
         fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(captured)]
         shape = RowShape(fields, width_of(plan))
         with closing(SparkEngine(self._assembly.spark)) as engine:
-            frame = travelling_rows(self.spark, self.source, STREAM, select_of(self.source, plan), shape)
+            frame = travelling_rows(
+                self._assembly.spark.get(), self.source, STREAM, select_of(self.source, plan), shape
+            )
             write = partial(engine.write, SparkRows.of(frame), fields, folder, temporary=True)
             engine.explained(write, lambda error: self.source.explain(error, STREAM))
         casts = ", ".join(f"CAST({name} AS {DUCKDB.get(kind, kind)}) AS {name}" for name, kind in fields)

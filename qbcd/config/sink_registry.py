@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema
 
 from qbcd.common import plugins
+from qbcd.config.databases import TARGET_DATABASES
 from qbcd.config.fields import wrong
 from qbcd.config.sink_options import OtherOptions, SinkConfig
 
@@ -30,9 +31,6 @@ BUILT_SINKS = {
 }
 
 SinkClass = type[Any]  # a subclass of `qbcd.sinks.Sink`, which this package must not import
-
-
-_DATABASES = ("postgresql", "mariadb", "mysql", "sqlite", "duckdb")  # that are often written as a type
 
 
 def built_sink(name: str) -> SinkClass:
@@ -58,7 +56,7 @@ def _sink(value: Any, info: ValidationInfo) -> SinkConfig:
         if name not in installed:
             choices = (*BUILT_SINKS, *installed)
             remedy = f"there are {', '.join(choices)}"
-            if name in _DATABASES:
+            if name in TARGET_DATABASES:
                 remedy = f"write {{type: database, url: {name}://.., mode: mirror}}"
             raise wrong("there is no sink type <value>", remedy, at="type", value=name, choices=choices)
     return sink_options(name).model_validate(value, context=info.context)

@@ -1,7 +1,7 @@
 """Rows that came from a source as plain values.
 
-DuckDB computes their key identity, bucket and digest here. The bytes of identity and digest are those of dumps
-(`qbcd.local.dumps`); :func:`encoder_of` is their version.
+DuckDB computes their key identity and range here, and adds up the digests that they came with. The bytes of the
+identity are those of dumps (`qbcd.local.dumps`); `ENCODER` is the version of identity and digest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from qbcd.files.columns import arrow_of
 from qbcd.local.database import LocalDatabase
-from qbcd.local.dumps import content, identity, row_digest, text_of, wire_value
+from qbcd.local.dumps import content, identity, text_of, wire_value
 from qbcd.local.query import Query, duckdb_sql
 from qbcd.model import StreamPlan
 from qbcd.ranges.integers import IntegerRanges
@@ -19,7 +19,8 @@ from qbcd.sql.digest_sums import summands, total
 
 GREGORIAN = "1582-10-15"  # the first day on which Java's two calendars agree
 CALENDAR = ("date", "timestamp")
-DIGEST, RANGE = "d", "r"  # columns of rows whose digest, and hash bucket, the source has computed
+DIGEST, RANGE = "d", "r"  # columns of a row's digest, and of its hash bucket, if the source has computed that
+ENCODER = 3  # of key identity, and of the digest that Spark computes (`qbcd.spark.row_digests`)
 SHOWN = "shown"  # column of rows of a window: 1 if the restriction holds
 
 
@@ -64,13 +65,14 @@ class BucketSums:
         return sum(rows for rows, _ in self.sums.values())
 
 
-def encoder_of(plan: StreamPlan) -> int:
-    """Return the version of key identity, bucket and digest of a stream's rows.
+def unfit_rows(plan: StreamPlan) -> tuple[str, str]:
+    """Return two conditions on rows: the key is NULL, a date is old.
 
-    2 came with the zero before the point of decimals without whole digits, and is that of streams that have such ones.
+    They are SQL of DuckDB and of Spark.
     """
-    travels = [column.travel for column in plan.captured]
-    return 2 if any(one.kind == "decimal" and one.precision == one.scale for one in travels) else 1
+    keys = [f"c{i} IS NULL" for i in range(len(plan.key))]
+    old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(plan.captured) if c.travel.kind in CALENDAR]
+    return " OR ".join(keys) or "FALSE", " OR ".join(old) or "FALSE"
 
 
 class TravelledRows:
@@ -78,13 +80,12 @@ class TravelledRows:
 
     Args:
         plan: The captured columns, in the order of the files' c0..cn.
-        raw: The rows of the files; with the column `DIGEST`, the source has digested them, and divided them into
-            hash buckets, if there are any.
+        raw: The rows of the files, with the column `DIGEST`, and `RANGE` if the source has divided them into hash
+            buckets.
     """
 
     def __init__(self, database: LocalDatabase, plan: StreamPlan, raw: Query) -> None:
         self._database, self._plan, self._raw = database, plan, raw
-        self._digested = DIGEST in raw.columns
 
     def count(self) -> int:
         """Return the number of rows."""
@@ -110,16 +111,12 @@ class TravelledRows:
 
     def sums(self, buckets: Division) -> BucketSums:
         """Return count and checksum of each range with rows, as one scan finds them."""
-        keys = [f"c{i} IS NULL" for i in range(len(self._plan.key))]
-        nulls = f"COUNT(*) FILTER (WHERE {' OR '.join(keys)})" if keys else "0"
-        old = [f"c{i} < DATE '{GREGORIAN}'" for i, c in enumerate(self._plan.captured) if c.travel.kind in CALENDAR]
-        shifted = f"COUNT(*) FILTER (WHERE {' OR '.join(old)})" if old else "0"
+        unfit = ", ".join(f"COUNT(*) FILTER (WHERE {one})" for one in unfit_rows(self._plan))
         texts = self._texts()
-        parts = [f"SUM({duckdb_sql(part)})" for part in summands(DIGEST, wide=self._plan.wide)]
-        rows = f"SELECT *, {self._digest(texts)} AS {DIGEST} FROM {self._read()}"
+        parts = ", ".join(f"SUM({duckdb_sql(part)})" for part in summands(DIGEST, wide=self._plan.wide))
         sql = (
-            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), {nulls}, {shifted}, {', '.join(parts)} "
-            f"FROM {self._read() if self._digested else f'({rows}) AS raw'} GROUP BY ALL"
+            f"SELECT {self._range(buckets, texts)} AS range_id, COUNT(*), {unfit}, {parts} "
+            f"FROM {self._read()} GROUP BY ALL"
         )
         found = self._database.connection.execute(sql).fetchall()
         sums = {int(i): (int(n), total(parts)) for i, n, _, _, *parts in found}
@@ -135,7 +132,7 @@ class TravelledRows:
         inner = [
             f"{self._range(buckets, texts)} AS range_id",
             f"{self._alike(texts)} AS alike",
-            f"{self._digest(texts)} AS digest",
+            f"{DIGEST} AS digest",
             *(f"{value} AS v{i}" for i, value in enumerate(values)),
         ]
         # equal rows without a key differ by their number
@@ -153,9 +150,6 @@ class TravelledRows:
         if isinstance(division, IntegerRanges):
             return f"CAST({division.of('c0')} AS BIGINT)"
         return RANGE if RANGE in self._raw.columns else division.of(self._alike(texts))
-
-    def _digest(self, texts: Sequence[str]) -> str:
-        return DIGEST if self._digested else row_digest(texts, wide=self._plan.wide)
 
     def _read(self) -> str:
         return f"(\n{self._raw.sql}\n) AS raw"

@@ -59,6 +59,16 @@ class IntegerRanges:
             (*self.ids[:place], *ids, *self.ids[place + 1 :]), (*self.bounds[:place], *bounds, *self.bounds[place:])
         )
 
+    def joined(self, groups: Sequence[Sequence[int]]) -> IntegerRanges:
+        """Return one range for each group of adjacent ranges, with the id of its first one.
+
+        Args:
+            groups: The ids of all ranges.
+        """
+        firsts = {group[0] for group in groups}
+        found = [(one, lo) for one, lo, _ in self.edges() if one in firsts]
+        return IntegerRanges(tuple(one for one, _ in found), tuple(lo for _, lo in found if lo is not None))
+
     def edges(self) -> list[tuple[int, int | None, int | None]]:
         """Return id, first integer and the integer after the last of each range; None is no end."""
         edges = (None, *self.bounds, None)

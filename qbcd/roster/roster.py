@@ -118,7 +118,7 @@ def _by_driver(source: JdbcSource, bare: Sequence[str], spark: SparkProvider) ->
 
     spark.give_reason("tables of a source with a JDBC driver alone are listed by the Java of Spark")
     try:
-        found, current = asked(spark.get(), source, "", lambda session: session.tables())
+        found, current = asked(spark.java(), source, "", lambda session: session.tables())
     except QbcdError as error:
         return SourceTables(error=error)
     named = {name: (current, name) for name in bare if (current, name) in found}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.errors import Refused
 from qbcd.spark.jdbc import explained, read_query
+from qbcd.spark.row_digests import check_digests
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,6 +41,7 @@ def travelling_rows(spark: SparkSession, source: JdbcSource, stream: str, select
         select: The SELECT; its columns are those of `shape`.
 
     Raises:
+        EnvironmentMissing: Spark computes another digest of rows.
         Refused: Spark reads column names instead of values, or Java has another time zone than UTC.
         QbcdError: An error of the driver, as qbcd's message.
     """
@@ -57,6 +59,7 @@ def travelling_rows(spark: SparkSession, source: JdbcSource, stream: str, select
                     stream=stream,
                     remedy="register no JDBC dialect of your own for this URL in the Spark session",
                 )
+            check_digests(spark)
             source.proven = True
         return _read(spark, source, select, shape)
 

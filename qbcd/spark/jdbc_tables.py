@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from qbcd.catalog.jdbc import JdbcSource
 from qbcd.errors import EnvironmentMissing, Refused
 from qbcd.spark.jdbc import explained
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 _TABLES = ("TABLE", "BASE TABLE")  # drivers' names of tables that are neither views nor temporary
@@ -69,20 +66,30 @@ class JdbcSession:
             statement.close()
 
     def primary_key(self, schema: str, table: str) -> tuple[str, ...]:
-        """Return the names of a table's primary key, in order; empty if the driver shows none."""
-        catalog, _, bare = schema.rpartition(".")
+        """Return the names of a table's primary key, in order; empty if the driver shows none.
+
+        Databases that find a quoted name in any case may have it in another one.
+        """
         with suppress(Exception):  # many accounts may not read the catalog: then the configuration names the key
-            found = self._connection.getMetaData().getPrimaryKeys(catalog or None, bare or None, table)
-            try:
-                named: list[tuple[int, str, str]] = []
-                while found.next():
-                    place = (int(found.getShort("KEY_SEQ")), str(found.getString("COLUMN_NAME")))
-                    named.append((*place, str(found.getString("TABLE_SCHEM"))))
-            finally:
-                found.close()
-            if len({of_schema for _, _, of_schema in named}) == 1:
-                return tuple(name for _, name, _ in sorted(named))
+            if found := self._primary_key(schema, table):
+                return found
+            names = [(s, t) for s, t in self.tables()[0] if schema.lower() in ("", s.lower())]
+            alike = [(s, t) for s, t in names if t.lower() == table.lower()]
+            if len(alike) == 1 and alike[0][1] != table:
+                return self._primary_key(*alike[0])
         return ()
+
+    def _primary_key(self, schema: str, table: str) -> tuple[str, ...]:
+        catalog, _, bare = schema.rpartition(".")
+        found = self._connection.getMetaData().getPrimaryKeys(catalog or None, bare or None, table)
+        try:
+            named: list[tuple[int, str, str]] = []
+            while found.next():
+                place = (int(found.getShort("KEY_SEQ")), str(found.getString("COLUMN_NAME")))
+                named.append((*place, str(found.getString("TABLE_SCHEM"))))
+        finally:
+            found.close()
+        return tuple(name for _, name, _ in sorted(named)) if len({s for _, _, s in named}) == 1 else ()
 
     def tables(self) -> tuple[list[tuple[str, str]], str]:
         """Return schema and name of each table in the current catalog, and the current schema.
@@ -122,25 +129,26 @@ class JdbcSession:
 
 
 @contextmanager
-def open_session(spark: SparkSession, source: JdbcSource) -> Iterator[JdbcSession]:
+def open_session(jvm: Any, source: JdbcSource) -> Iterator[JdbcSession]:
     """A connection of the source's driver for the block.
 
     The driver's class is loaded by its name from the profile. The driver manager, which asks every driver on the class
     path, is not used.
 
+    Args:
+        jvm: The classes of a Java, as `SparkProvider.java` returns them.
+
     Raises:
-        EnvironmentMissing: The session cannot load the driver's class.
+        EnvironmentMissing: Java cannot load the driver's class.
         Refused: The driver does not take the URL.
     """
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     name = source.profile.driver.driver_class
     try:
         driver = jvm.java.lang.Class.forName(name, True, loader).newInstance()
     except Exception as error:
         raise EnvironmentMissing(
-            f"this Spark session cannot load the JDBC driver {name}",
+            f"this process's Java cannot load the JDBC driver {name}",
             remedy="write `driver_jar` under `jdbc` of the source, or pass a session that has the driver in spark.jars",
         ) from error
     properties = jvm.java.util.Properties()
@@ -161,7 +169,7 @@ def open_session(spark: SparkSession, source: JdbcSource) -> Iterator[JdbcSessio
         connection.close()
 
 
-def asked(spark: SparkSession, source: JdbcSource, stream: str, ask: Callable[[JdbcSession], T]) -> T:
+def asked(jvm: Any, source: JdbcSource, stream: str, ask: Callable[[JdbcSession], T]) -> T:
     """Return the answer of `ask` in a session of its own.
 
     Raises:
@@ -169,7 +177,7 @@ def asked(spark: SparkSession, source: JdbcSource, stream: str, ask: Callable[[J
     """
 
     def work() -> T:
-        with open_session(spark, source) as session:
+        with open_session(jvm, source) as session:
             return ask(session)
 
     return explained(work, lambda error: source.explain(error, stream))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from qbcd.config.masking import credentials_masked
 from qbcd.errors import Refused, SparkFailed
@@ -29,6 +29,8 @@ from qbcd.spark.session import (
     fit_to,
     forget_session,
     is_alive,
+    launch,
+    running_java,
     running_session,
     sibling,
 )
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+T = TypeVar("T")
 log = logging.getLogger("qbcd")
 _CONTINUES = "the next poll starts a new one and continues; if it ran out of memory, raise spark.driver.memory"
 _ANOTHER = "pass another: qbcd.open(.., spark=..)"
@@ -216,16 +219,7 @@ class SparkProvider:
             if self._session is None:
                 self._session, self._ours = self._foreign(), False
                 if self._session is None:
-                    with self.starting():
-                        self._session = create_session(
-                            self._settings,
-                            self._drivers(),
-                            cache=user_cache(),
-                            masked=self._masked,
-                            timeout=self.timeout,
-                            rows=self._mine.rows,
-                        )
-                    self._ours = True
+                    self._session, self._ours = self._start(create_session), True
                 try:
                     self.give_access(self._session)
                 except Refused:
@@ -239,6 +233,37 @@ class SparkProvider:
             if self._sibling is None:
                 self._sibling = sibling(self._session)
             return self._sibling
+
+    def java(self) -> Any:
+        """Return the classes of the session's Java; if there is no session, start its Java alone.
+
+        A few statements of a JDBC driver need no session, whose start takes most of the time. They wait for no turn.
+
+        Raises:
+            QbcdError: As :meth:`get`.
+        """
+        with self._lock:
+            session = self._session if self._session is not None else self._foreign()
+            if session is None:
+                if running_java(()) is None:
+                    self._start(launch)
+                if (jvm := running_java(self._classes)) is not None:
+                    return jvm
+            elif is_alive(session):
+                return session.sparkContext._jvm
+        return self.get().sparkContext._jvm
+
+    def _start(self, begin: Callable[..., T]) -> T:
+        """Start Java, or a session."""
+        with self.starting():
+            return begin(
+                self._settings,
+                self._drivers(),
+                cache=user_cache(),
+                masked=self._masked,
+                timeout=self.timeout,
+                rows=self._mine.rows,
+            )
 
     def look(self) -> None:
         """Check a session that qbcd did not start, if there is one; start nothing.

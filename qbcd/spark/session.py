@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qbcd.config.masking import REDACTED, credentials_masked
 from qbcd.errors import ConfigError, Refused, SparkFailed
@@ -23,6 +23,7 @@ from qbcd.spark.time_limit import UNLIMITED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
@@ -235,6 +236,8 @@ def create_session(
 ) -> SparkSession:
     """Start a session with `drivers` on its class path.
 
+    It runs in the Java of this process if there is one.
+
     Args:
         settings: Master and settings.
         drivers: Local paths of JDBC driver jars.
@@ -249,38 +252,79 @@ def create_session(
         Refused: This process already runs a Spark context, whose settings cannot be changed.
         ConfigError: See :func:`session_settings`.
     """
-    wanted = session_settings(settings, drivers, rows=rows)
     if running_session() is not None:
+        session_settings(settings, drivers, rows=rows)
         raise Refused("this process already runs a Spark session", remedy="pass it to qbcd: qbcd.open(.., spark=spark)")
+    conf = launch(settings, drivers, cache=cache, masked=masked, timeout=timeout, rows=rows)
+    with _quiet_pyspark(), uninterrupted(), _start_explained(settings, masked):
+        from pyspark.sql import SparkSession
+
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
+        _fix_sql_settings(session)
+    return session
+
+
+def launch(
+    settings: SparkSettings,
+    drivers: Sequence[Path],
+    *,
+    cache: Path | None = None,
+    masked: Callable[[str], str] = credentials_masked,
+    timeout: float = UNLIMITED,
+    rows: int | None = None,
+) -> SparkConf:
+    """Start the Java of a session, unless this process has one; return the session's settings.
+
+    No session is started. Arguments and errors are those of :func:`create_session`.
+    """
+    wanted = session_settings(settings, drivers, rows=rows)
     java = require_java()
     _hush_py4j()
     if cache is not None:
         for name, shared in _shared_classes(settings, class_data_sharing.archive_of(java, cache)).items():
             wanted[name] = f"{shared} {wanted[name]}".strip()
-    with _quiet_pyspark(), uninterrupted():
+    with _quiet_pyspark(), uninterrupted(), _start_explained(settings, masked):
         from pyspark import SparkConf, SparkContext
-        from pyspark.sql import SparkSession
 
         plain = [n for n in settings.conf if n.startswith("spark.") and wanted[n] == settings.conf[n]]
         own = {name: wanted.pop(name) for name in plain} if can_hand_over() else {}
         conf = SparkConf()
         for name, value in wanted.items():
             conf.set(name, value)
-        try:
-            with handed_over(own):
-                if (gateway := start_java(conf, timeout)) is not None:
-                    SparkContext(conf=conf, gateway=gateway)
-                session = SparkSession.builder.config(conf=conf).getOrCreate()
-            _fix_sql_settings(session)
-        except Exception as error:
-            message = spark_failure(error)
-            if message is None:
-                raise
-            raise SparkFailed(
-                f"Spark did not start on master {settings.master}: {masked(message)}",
-                remedy="see the lines above; check Java, spark.master and spark.conf",
-            ) from error
-    return session
+        with handed_over(own):
+            if (gateway := start_java(conf, timeout)) is not None:
+                SparkContext._ensure_initialized(gateway=gateway)
+    return conf
+
+
+@contextmanager
+def _start_explained(settings: SparkSettings, masked: Callable[[str], str]) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        message = spark_failure(error)
+        if message is None:
+            raise
+        raise SparkFailed(
+            f"Spark did not start on master {settings.master}: {masked(message)}",
+            remedy="see the lines above; check Java, spark.master and spark.conf",
+        ) from error
+
+
+def running_java(driver_classes: Sequence[str]) -> Any:
+    """Return the classes of this process's Java, if it can load JDBC drivers; otherwise None.
+
+    Forget a Java that has ended.
+    """
+    if "pyspark" not in sys.modules:
+        return None
+    with _quiet_pyspark():  # the first call with an argument imports more of it
+        from pyspark import SparkContext
+
+        jvm = SparkContext._jvm
+        if jvm is None or _has_ended():
+            return None
+        return jvm if all(can_load(jvm, name) for name in driver_classes) else None
 
 
 def _fix_sql_settings(session: SparkSession) -> None:
@@ -372,16 +416,28 @@ def forget_session(session: SparkSession) -> None:
         session.stop()
     SparkContext._active_spark_context = None
     SparkSession._instantiatedSession = None
+    _has_ended()
+
+
+def _has_ended() -> bool:
+    """Return True if this process's Java has ended, and make PySpark forget it."""
+    from pyspark import SparkContext
+
     try:
         SparkContext._jvm.java.lang.System.nanoTime()  # type: ignore[union-attr]
-    except Exception:  # noqa: BLE001 -- as above
+    except Exception:  # noqa: BLE001 -- Py4J has several errors for a Java that has ended
         SparkContext._gateway = SparkContext._jvm = None
+        return True
+    return False
 
 
 def has_class(spark: SparkSession, name: str) -> bool:
     """Return True if the session's driver process has class `name` on its class path."""
-    jvm = spark.sparkContext._jvm
-    assert jvm is not None
+    return can_load(spark.sparkContext._jvm, name)
+
+
+def can_load(jvm: Any, name: str) -> bool:
+    """Return True if a Java has class `name` on its class path."""
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     return loader.getResource(name.replace(".", "/") + ".class") is not None
 

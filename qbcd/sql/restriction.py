@@ -29,7 +29,8 @@ def check_restriction(where: str, dialect: str, *, place: str = "") -> None:
 
     Args:
         where: The user's text; an empty text is no restriction and passes.
-        dialect: sqlglot's name of the source's dialect.
+        dialect: sqlglot's name of the source's dialect; empty if it has none: then only the database parses it, between
+            brackets that the text cannot leave.
         place: ``file:line: key path`` for the error.
 
     Raises:
@@ -171,7 +172,7 @@ def _problem(where: str, dialect: str) -> str:
         return "has unbalanced brackets"
     if _has_comment(where, tokens):
         return "holds a comment"
-    return _expression_problem(where, dialect)
+    return _expression_problem(where, dialect) if dialect else ""
 
 
 def _has_comment(where: str, tokens: list[Token]) -> bool:

@@ -66,7 +66,7 @@ class IdRcsOptions(ReplicaOptions, VisitOptions):
     reads_rows: ClassVar[Mapping[str, tuple[Any, ...]]] = {
         "buckets": (None, "key", "hash"),
         "per_poll": (None,),
-        "consistency": (None, "range"),
+        "consistency": (None, "range", "snapshot"),
     }
     preference = 70
     varying = ("replica",)

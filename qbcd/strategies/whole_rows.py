@@ -3,7 +3,7 @@
 For databases that a JDBC driver alone reaches, under the names of the strategies whose changes it finds (`id_rcs`, and
 `vbd` for a query). Ranges are those of an integer key, or buckets of a hash of the key: nothing depends on the order or
 the equality of the database. If the database adds up row digests, only rows of ranges that differ travel; else all rows
-do, and are digested here. Unchanged ranges are neither compared nor written.
+do, and Spark digests and adds them up while it reads. Unchanged ranges are neither compared nor written.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ class WholeRows(Strategy):
         divided: ``key`` for ranges of an integer key, ``hash`` for hash buckets.
         readers: Connections that read at the same time.
         windows: Polls read the rows of a window of timestamps, and sweeps compare all.
+        at_once: Each poll reads all rows by one statement, so that a batch is one state.
     """
 
     name = "id_rcs"
@@ -53,7 +54,8 @@ class WholeRows(Strategy):
         if self.added_up:
             self.needs = "SELECT, a JDBC driver, and a key or `key: none`"
             self.ships_unchanged = "count and checksum of each range"
-        if self.added_up or self.readers > 1:
+        self.at_once = plan.option("consistency") == "snapshot"
+        if self.added_up or self.readers > 1 or (self.divided == "key" and not self.at_once):
             self.consistency = "range"
         self.windows = plan.strategy == "ts"
         if self.windows:
@@ -83,9 +85,9 @@ class WholeRows(Strategy):
 
     @property
     def size(self) -> str:
-        """The rows and bytes that travelled at the last poll, in words; empty before the first one."""
+        """The rows and bytes that travel, in words; empty if unknown."""
         rows, width = self.plan.table.rows, self.plan.table.row_width
-        return f" ({rows:,} rows, about {rows * width:,} bytes at the last poll)" if rows >= 0 else ""
+        return f" ({rows:,} rows, about {rows * width:,} bytes)" if rows >= 0 else ""
 
     @override
     def frozen_options(self) -> dict[str, Any]:

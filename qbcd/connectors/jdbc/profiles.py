@@ -84,6 +84,23 @@ _BUILT = (
         total="SUM(CAST({digest} AS NUMERIC(38)))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS, BINARY="RAWTOHEX({v})"),
         unhashed=_LOBS,
+        shared={
+            **dict.fromkeys(("TINYINT", "SMALLINT", "INTEGER", "BIGINT"), "integer: CAST({c} AS VARCHAR)"),
+            **dict.fromkeys(("NUMERIC", "DECIMAL"), "decimal {s}: CAST({c} AS VARCHAR)"),
+            "BOOLEAN": "boolean: LOWER(CAST({c} AS VARCHAR))",
+            "CHARACTER VARYING": "text: {c}",
+            "DATE": "date: CAST({c} AS VARCHAR)",
+            # nanoseconds stay, so that such a value differs from each one without
+            "TIMESTAMP": "timestamp: CASE WHEN {c} BETWEEN TIMESTAMP '0001-01-01 00:00:00' "
+            "AND TIMESTAMP '9999-12-31 23:59:59.999999999' "
+            "THEN REGEXP_REPLACE(TO_CHAR({c}, 'YYYY-MM-DD\"T\"HH24:MI:SS.FF9'), '000$', '') "
+            "ELSE CAST({c} AS VARCHAR) END",
+            "UUID": "uuid: CAST({c} AS VARCHAR)",
+            "BINARY VARYING": "binary: UPPER(RAWTOHEX({c}))",
+        },
+        shared_digest="BITXOR(CAST(SUBSTRING(HASH('MD5', {row}) FROM 1 FOR 8) AS BIGINT), "
+        "CAST(-9223372036854775808 AS BIGINT))",
+        shared_part="COALESCE(CAST(OCTET_LENGTH({t}) AS VARCHAR) || ':' || {t}, ':')",
         clock="CAST(LOCALTIMESTAMP AS VARCHAR)",
         session=("SET TIME ZONE 'UTC'",),
         types={

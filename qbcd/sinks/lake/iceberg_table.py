@@ -44,16 +44,14 @@ class IcebergTableOfSink(LakeTable):
 
     @override
     def has_rows(self) -> bool:
-        if self._table.current_snapshot() is None:
-            return False
-        counted = self._counted_rows()
-        return next(iter(self._table.scan().plan_files()), None) is not None if counted is None else counted > 0
+        if self._counted_rows() > 0:  # a plan reads all manifests
+            return True
+        return bool(self._table.current_snapshot()) and next(iter(self._table.scan().plan_files()), None) is not None
 
-    def _counted_rows(self) -> int | None:
-        """Return the rows by the newest snapshot, deleted ones included; None if it has no number."""
+    def _counted_rows(self) -> int:
+        """Return the number of rows by the newest snapshot, deleted ones included; 0 if it has none."""
         snapshot = self._table.current_snapshot()
-        found = snapshot and snapshot.summary and snapshot.summary["total-records"]
-        return int(found) if found else None
+        return int((snapshot and snapshot.summary and snapshot.summary["total-records"]) or 0)
 
     @override
     def record(self, owner: TableOwner, fingerprint: str) -> TableRecord | None:
@@ -128,7 +126,7 @@ class IcebergTableOfSink(LakeTable):
         Each piece of keys reads the files that may have some, and rewrites those that do.
         """
         size = keys_of_a_piece(change.layout.key)
-        return bool(change.layout.key) and change.is_large(2 * size + 1, self._counted_rows() or 0)
+        return bool(change.layout.key) and change.is_large(2 * size + 1, self._counted_rows())
 
     def _remove_all(self, transaction: Transaction, change: LakeChange) -> None:
         from pyiceberg.expressions import AlwaysTrue

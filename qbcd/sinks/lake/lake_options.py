@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
 
+from qbcd.config.databases import STATE_DATABASES
 from qbcd.config.fields import Filled, Interval, Names, Switch, base_dir_of, local_path, wrong
 from qbcd.config.storage import StorePath
 from qbcd.config.urls import is_memory_database, parse_url
@@ -95,7 +96,7 @@ class IcebergOptions(LakeOptions):
             if is_memory_database(url) or "uri" in url.query:
                 raise wrong("an SQLite catalog is a file", "write sqlite:///catalog.db", at="uri")
             plain["uri"] = str(url.set(database=str(local_path(url.database, base, at="uri"))))
-        if uri.startswith(("sqlite", "postgresql")) and warehouse:
+        if uri.startswith(STATE_DATABASES) and warehouse:
             parts = urlsplit(warehouse)
             if parts.scheme == "file" and (parts.netloc or not parts.path.startswith("/")):
                 raise wrong("not the URL of a folder", "write file:///absolute/path, or the path alone", at="warehouse")

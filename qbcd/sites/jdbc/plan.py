@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from qbcd.catalog.drift import check_requested
 from qbcd.catalog.jdbc import JdbcSource
@@ -24,12 +24,11 @@ from qbcd.sites.jdbc.source_sql import AS_TEXT, READ, SPARK, WIDTH, fingerprint,
 from qbcd.sites.lake.context import LakeContext
 from qbcd.sites.values import Settings
 from qbcd.spark.jdbc_tables import JdbcSession, ResultColumn, asked, reads_nothing
+from qbcd.spark.row_digests import fixed_size
+from qbcd.sql.restriction import check_restriction
 from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
 from qbcd.strategies.whole_rows import ADDED_UP, DIVIDED, READERS
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _KEY_OF_RANGES = re.compile(r"SMALLINT|INT|BIGINT|DECIMAL\(1?\d,0\)")  # Spark's types of keys that ranges divide
 _LOBS = (-1, -4, -16, 2004, 2005, 2011)  # of java.sql.Types: long texts and bytes, and LOBs
@@ -43,33 +42,48 @@ def source_of(context: LakeContext) -> JdbcSource:
     return context.source
 
 
-def plan_of_rows(
-    context: LakeContext, spark: SparkSession, config: StreamConfig, settings: Settings, row: StreamRow | None
-) -> StreamPlan:
+def plan_of_rows(context: LakeContext, config: StreamConfig, settings: Settings, row: StreamRow | None) -> StreamPlan:
     """Return the stream's plan by the driver's metadata.
 
     Raises:
-        ConfigError: A column does not exist.
+        ConfigError: A column does not exist, or an option or the restriction is not possible.
         SchemaChanged: Table or configuration are not as they were at `prepare`.
         UnsafeKey: There is no key.
         UnsupportedType: A column cannot be read without a loss.
     """
     source = source_of(context)
+    check_restriction(config.where or "", source.profile.sqlglot, place=config.place("where"))
     if row is not None and row.prepared:
         check_requested(context.stream, settings.requested, row.checkpoint)
 
     place = (config.table_schema, config.table_name)
-    found, primary = described(spark, source, context.stream, place, config.query)
+    found, primary = described(context.spark.java(), source, context.stream, place, config.query)
     plan = _plan(config, source, found, primary)
     if plan.strategy == "ts":
         _check_window(config, source, found, plan)
     plan = _divided(source, plan, config, row)
     if WholeRows(plan).divided == "key":
         plan = plan.with_options(**{READERS: settings.connections})
+    _check_consistency(config, WholeRows(plan))
     if row is not None and row.prepared:
         plan = replace(plan, table=replace(plan.table, rows=int(row.checkpoint["rows"]), row_width=_width(context)))
         _check_unchanged(plan, row)
     return plan
+
+
+def _check_consistency(config: StreamConfig, strategy: WholeRows) -> None:
+    """Refuse one state of all rows where several statements read them.
+
+    Raises:
+        ConfigError: The configuration asks for it.
+    """
+    if strategy.at_once and (strategy.added_up or strategy.readers > 1):
+        raise ConfigError(
+            "with a JDBC driver alone, `consistency: snapshot` needs one statement that reads all rows",
+            stream=config.name,
+            where=config.place("strategy", "consistency"),
+            remedy="write jdbc: {checksums: here} and connections: 1 at the source, or remove `consistency`",
+        )
 
 
 def _check_window(config: StreamConfig, source: JdbcSource, found: Sequence[ResultColumn], plan: StreamPlan) -> None:
@@ -100,11 +114,12 @@ def _check_window(config: StreamConfig, source: JdbcSource, found: Sequence[Resu
 
 
 def described(
-    spark: SparkSession, source: JdbcSource, stream: str, place: tuple[str, str], query: str = ""
+    jvm: Any, source: JdbcSource, stream: str, place: tuple[str, str], query: str = ""
 ) -> tuple[list[ResultColumn], tuple[str, ...]]:
     """Return the columns of a table or query, and the table's primary key.
 
     Args:
+        jvm: The classes of a Java.
         place: Schema and name of the table.
         query: The query, in place of the table.
 
@@ -118,7 +133,7 @@ def described(
         found = session.columns(f"SELECT * FROM {source.profile.quoted_table(*place)} WHERE 1 = 0")
         return found, session.primary_key(*place)
 
-    return asked(spark, source, stream, ask)
+    return asked(jvm, source, stream, ask)
 
 
 def _divided(source: JdbcSource, plan: StreamPlan, config: StreamConfig, row: StreamRow | None) -> StreamPlan:
@@ -164,6 +179,24 @@ def why_all_travel(source: JdbcSource, plan: StreamPlan) -> str:
 def width_of(plan: StreamPlan) -> int:
     """Return the bytes of a captured row, at most about."""
     return sum(int(column.fact(WIDTH)) for column in plan.captured)
+
+
+def has_lobs(plan: StreamPlan) -> bool:
+    """Return True if a captured column has values of any length."""
+    return any(int(column.fact(WIDTH)) == _LOB for column in plan.captured)
+
+
+def mean_width(plan: StreamPlan, sample: Sequence[Sequence[str | None]]) -> int:
+    """Return the bytes of a captured row, by the texts of some rows; without any, at most about."""
+    if not sample:
+        return width_of(plan)
+    width = 0.0
+    for place, column in enumerate(plan.captured):
+        if column.travel.kind in ("text", "binary"):
+            width += sum(len((row[place] or "").encode()) for row in sample) / len(sample)
+        else:
+            width += fixed_size(column.fact(SPARK).lower())
+    return round(width)
 
 
 def _width(context: LakeContext) -> int:

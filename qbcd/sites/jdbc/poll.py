@@ -10,28 +10,33 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from typing_extensions import override
 
 from qbcd.common.wording import counted
 from qbcd.errors import Refused, SourceError
-from qbcd.local.travelled import DIGEST, RANGE, SHOWN, Buckets, BucketSums, Division, TravelledRows, encoder_of
+from qbcd.local.travelled import DIGEST, ENCODER, RANGE, SHOWN, Buckets, BucketSums, Division, TravelledRows, unfit_rows
 from qbcd.model import ServerIdentity
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import checkpoint_of
 from qbcd.sites.jdbc.plan import source_of, width_of, with_column
-from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, select_of, sums_of, total_of, window_of
+from qbcd.sites.jdbc.source_sql import SPARK, fingerprint, rows_of, sums_of, total_of, window_of
 from qbcd.sites.lake.engines.local.engine import LocalEngine
 from qbcd.sites.lake.engines.spark.engine import SparkEngine
 from qbcd.sites.lake.engines.spark.rows import SparkRows
 from qbcd.sites.lake.poll import TimedPoll
 from qbcd.sites.lake.replica.files import PASSING, FileSet
+from qbcd.spark.jdbc import explained
 from qbcd.spark.jdbc_read import RowShape, travelling_rows
 from qbcd.spark.jdbc_tables import asked
+from qbcd.spark.row_digests import bytes_of, digest_of, group_sums
 from qbcd.state import StoredRange
 from qbcd.strategies import WholeRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 DUCKDB = {"timestamp_ntz": "timestamp"}  # by Spark's name of a type, if DuckDB has another one
 
@@ -65,7 +70,7 @@ class RowsPoll(TimedPoll):
         """Return the entries that each commit renews; `rows` is the size of the replica."""
         profile = source_of(self.context).profile
         server = ServerIdentity(f"jdbc:{profile.name}", profile.product, "", 0)
-        shared = checkpoint_of(self, server, encoder_of(self.plan), rows)
+        shared = checkpoint_of(self, server, ENCODER, rows)
         return {**shared, Entry.FROZEN_OPTIONS: self.strategy.frozen_options(), **self.ahead}
 
 
@@ -83,27 +88,13 @@ def travelled(
     Raises:
         QbcdError: An error of the driver, as qbcd's message.
     """
-    context, plan, strategy = poll.context, poll.plan, poll.strategy
+    context, plan = poll.context, poll.plan
     source = source_of(context)
     some = f"rows of {counted(len(ranges), 'range')}" if ranges is not None else "all rows"
     context.progress(f"reading {some} of {source.label}")
-    fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
-    select = select_of(source, plan)
-    if since and division is not None:
-        select = window_of(source, plan, division, since, count=False)
-        fields.append((SHOWN, "int"))
-    elif strategy.added_up:
-        select = rows_of(source, plan, division, None if ranges is None else [one.range_id for one in ranges])
-    if strategy.added_up:
-        fields += [(DIGEST, "bigint"), *([(RANGE, "bigint")] if isinstance(division, Buckets) else [])]
-    context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
-    shape = RowShape(fields, width_of(plan), _readers(poll, division, ranges))
-    frame = travelling_rows(context.spark.get(), source, plan.stream, select, shape)
-    with closing(SparkEngine(context.spark)) as engine:
-        try:
-            part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
-        except SourceError as error:
-            raise with_column(source, plan, error, partial(_fails, poll)) from error
+    frame, fields = _frame(poll, division, ranges, since)
+    with closing(SparkEngine(context.spark)) as engine, _column_named(poll):
+        part = context.files.write(engine, SparkRows.of(frame), fields, PASSING, poll.leased, source=source)
     try:
         poll.leased.keeper.check()
         read = [(name, DUCKDB.get(kind, kind)) for name, kind in fields]
@@ -113,23 +104,85 @@ def travelled(
         context.files.discard(part)
 
 
-def _readers(poll: RowsPoll, division: Division | None, ranges: Sequence[StoredRange] | None) -> list[str]:
-    """Return the condition of each of several readers; empty for one reader.
+def _frame(
+    poll: RowsPoll, division: Division | None, ranges: Sequence[StoredRange] | None, since: str = ""
+) -> tuple[DataFrame, list[tuple[str, str]]]:
+    """Return captured rows with digests as a DataFrame to be evaluated once, and its fields.
 
-    They have about as many rows each.
+    The arguments are those of `travelled`.
     """
+    context, plan, source = poll.context, poll.plan, source_of(poll.context)
+    fields = [(f"c{i}", column.fact(SPARK).lower()) for i, column in enumerate(plan.captured)]
+    digest = digest_of([name for name, _ in fields], wide=plan.wide)
+    if since and division is not None:
+        select = window_of(source, plan, division, since, count=False)
+        fields.append((SHOWN, "int"))
+    else:
+        select = rows_of(source, plan, division, None if ranges is None else [one.range_id for one in ranges])
+    digested = (DIGEST, plan.digest_type)
+    if poll.strategy.added_up:
+        fields += [digested, *([(RANGE, "bigint")] if isinstance(division, Buckets) else [])]
+    context.spark.give_reason("rows of a source with a JDBC driver alone are read by Spark")
+    shape = RowShape(fields, width_of(plan), _readers(poll, division, ranges))
+    frame = travelling_rows(context.spark.get(), source, plan.stream, select, shape)
+    if poll.strategy.added_up:
+        return frame, fields
+    return frame.selectExpr("*", f"{digest} AS {DIGEST}"), [*fields, digested]
+
+
+@contextmanager
+def _column_named(poll: RowsPoll) -> Iterator[None]:
+    """In the block, name the column whose value the driver refuses."""
+    try:
+        yield
+    except SourceError as error:
+        raise with_column(source_of(poll.context), poll.plan, error, partial(_fails, poll)) from error
+
+
+def _readers(poll: RowsPoll, division: Division | None, ranges: Sequence[StoredRange] | None) -> list[str]:
+    """Return the condition of each of several readers; empty for one reader."""
     if poll.strategy.readers < 2 or not isinstance(division, IntegerRanges):
         return []
-    known = {one.range_id: one.rows or 0 for one in ranges or poll.known_ranges()}
-    ordered = [one for one in division.ids if one in known]
-    each = -(-sum(known.values()) // poll.strategy.readers) or 1
+    column = source_of(poll.context).profile.quote("c0")
+    groups = groups_of(division, ranges or poll.known_ranges(), poll.strategy.readers)
+    return [division.within(column, group) for group in groups] if len(groups) > 1 else []
+
+
+def groups_of(division: IntegerRanges, known: Sequence[StoredRange], most: int) -> list[list[int]]:
+    """Return adjacent ranges in at most `most` groups, which have about as many rows each."""
+    rows = {one.range_id: one.rows or 0 for one in known}
+    each = -(-sum(rows.values()) // most) or 1
     groups: dict[int, list[int]] = {}
     before = 0
-    for one in ordered:
-        groups.setdefault(min(before // each, poll.strategy.readers - 1), []).append(one)
-        before += known[one]
-    column = source_of(poll.context).profile.quote("c0")
-    return [division.within(column, group) for group in groups.values()] if len(groups) > 1 else []
+    for one in (one for one in division.ids if one in rows):
+        groups.setdefault(min(before // each, most - 1), []).append(one)
+        before += rows[one]
+    return list(groups.values())
+
+
+def read_and_add_up(poll: RowsPoll, division: Division, groups: Sequence[Sequence[int]]) -> tuple[BucketSums, int]:
+    """Read all rows, and return count and checksum of each group of ranges.
+
+    Also return the bytes of all values. Spark adds them up while it reads. A group has the id of its first range.
+
+    Raises:
+        QbcdError: An error of the driver, as qbcd's message.
+    """
+    context, plan, source = poll.context, poll.plan, source_of(poll.context)
+    context.progress(f"reading and adding up all rows of {source.label}")
+    frame, fields = _frame(poll, division, None)
+    ranges = division if isinstance(division, IntegerRanges) else IntegerRanges((groups[0][0],), ())
+    group, size = ranges.joined(groups).of("c0"), bytes_of(fields[:-1])
+    one_reader = not _readers(poll, division, None)
+    with _column_named(poll):
+        found = explained(
+            lambda: group_sums(frame, group, unfit_rows(plan), size, wide=plan.wide, one_reader=one_reader),
+            lambda error: source.explain(error, plan.stream),
+        )
+    poll.leased.keeper.check()
+    sums = {one: (rows, total) for one, rows, total, *_ in found}
+    size_of_all, nulls, old = (sum(row[place] for row in found) for place in (3, 4, 5))
+    return BucketSums(sums, nulls, old), size_of_all
 
 
 def read_sums(poll: RowsPoll, division: Division) -> BucketSums:
@@ -162,7 +215,7 @@ def rows_unchanged(poll: RowsPoll, known: Sequence[StoredRange]) -> int | None:
 def asked_of(poll: RowsPoll, select: str) -> list[tuple[str, ...]]:
     """Return the texts of the values of a small result without NULL."""
     source = source_of(poll.context)
-    found = asked(poll.context.spark.get(), source, poll.plan.stream, lambda session: session.texts(select))
+    found = asked(poll.context.spark.java(), source, poll.plan.stream, lambda session: session.texts(select))
     return [tuple(value or "" for value in row) for row in found]
 
 
@@ -170,7 +223,7 @@ def _fails(poll: RowsPoll, select: str) -> bool:
     """Return whether the source refuses a query."""
     try:
         asked(
-            poll.context.spark.get(), source_of(poll.context), poll.plan.stream, lambda session: session.texts(select)
+            poll.context.spark.java(), source_of(poll.context), poll.plan.stream, lambda session: session.texts(select)
         )
     except SourceError:
         return True
@@ -185,7 +238,7 @@ def refuse_old_encoder(poll: RowsPoll) -> None:
     """
     added_up = poll.strategy.added_up
     another = added_up and added_up != fingerprint(source_of(poll.context), poll.plan)
-    if another or poll.leased.row.checkpoint.get(Entry.ENCODER) != encoder_of(poll.plan):
+    if another or poll.leased.row.checkpoint.get(Entry.ENCODER) != ENCODER:
         raise Refused(
             "digests of this stream were computed by another version",
             stream=poll.context.stream,

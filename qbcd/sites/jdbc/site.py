@@ -10,6 +10,7 @@ batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from typing_extensions import override
 
@@ -19,20 +20,21 @@ from qbcd.local.travelled import Buckets, Division
 from qbcd.model import Statement, StreamPlan
 from qbcd.model.checkpoint import Entry
 from qbcd.ranges.integers import IntegerRanges
-from qbcd.sites.jdbc.plan import plan_of_rows, source_of, why_all_travel, width_of
+from qbcd.sites.jdbc.plan import has_lobs, mean_width, plan_of_rows, source_of, why_all_travel, width_of
 from qbcd.sites.jdbc.poll import RowsPoll
-from qbcd.sites.jdbc.source_sql import rows_of, select_of, sums_of, total_of, window_of
+from qbcd.sites.jdbc.source_sql import count_of, rows_of, select_of, sums_of, total_of, window_of
 from qbcd.sites.jdbc.take import UNCHANGED_POLLS, compact, division_of, is_whole_first, poll_rows, take_baseline, verify
 from qbcd.sites.jdbc.window import poll_window, with_watermark
 from qbcd.sites.lake.compaction import remove_expired
 from qbcd.sites.lake.parquet_site import ParquetSite
 from qbcd.sites.values import Detection, Differences, ExplainedStatement, LeasedStream, Settings
-from qbcd.spark.jdbc_tables import asked
+from qbcd.spark.jdbc_tables import JdbcSession, asked
 from qbcd.state import StreamRow
 from qbcd.strategies import WholeRows
 from qbcd.strategies.whole_rows import LESS
 from qbcd.watermark import EPOCH, text
 
+SAMPLE = 100  # rows by which the width of all is estimated
 LATER = "the stream was prepared without checksums of the database; qbcd reset and prepare take them"
 _EXECUTED = {
     "CI": "qbcd's tests run on it",
@@ -52,7 +54,7 @@ class JdbcSite(ParquetSite):
         """Return the stream's plan, by the driver's metadata."""
         if row is not None and row.prepared:  # Java starts here, set up for so many rows
             self.context.spark.give_reason("", int(row.checkpoint["rows"]))
-        return plan_of_rows(self.context, self.context.spark.get(), config, settings, row)
+        return plan_of_rows(self.context, config, settings, row)
 
     @override
     def examine_before_prepare(self, plan: StreamPlan, place: Callable[[str], str]) -> list[str]:
@@ -89,6 +91,7 @@ class JdbcSite(ParquetSite):
 
     @override
     def explain(self, plan: StreamPlan, settings: Settings, row: StreamRow | None) -> list[ExplainedStatement]:
+        plan = self.sized(plan)
         source, strategy = source_of(self.context), self.strategy(plan)
         place, division = f"{source.label}, read only", self._division(strategy, row)
         reader = f"{source.label}, by Spark's JDBC reader, {source.rows_at_once(width_of(plan)):,} rows at a time"
@@ -139,11 +142,28 @@ class JdbcSite(ParquetSite):
             return f"{source.profile.product} adds up its own digests; rows of ranges that differ travel, and no others"
         return f"all rows travel: {why_all_travel(source, plan) or LATER}"
 
+    def sized(self, plan: StreamPlan) -> StreamPlan:
+        """Return the plan with number and width of its rows, if all of them travel.
+
+        A poll has counted them, or they are counted now. Then the width is that of the first rows. A LOB counts as
+        64 KB.
+        """
+        source = source_of(self.context)
+        if plan.table.rows >= 0 or self.strategy(plan).added_up:
+            return plan
+        first = source.profile.limit.replace("{select}", select_of(source, plan)).replace("{n}", f"{SAMPLE:d}")
+
+        def ask(session: JdbcSession) -> tuple[int, list[tuple[str | None, ...]]]:
+            [(rows,)] = session.texts(count_of(source, plan))
+            return int(rows or 0), [] if has_lobs(plan) else session.texts(first)
+
+        rows, sample = asked(self.context.spark.java(), source, plan.stream, ask)
+        return replace(plan, table=replace(plan.table, rows=rows, row_width=mean_width(plan, sample)))
+
     def describe(self, plan: StreamPlan) -> tuple[str, str]:
         """Return the database as its driver names it, and which tests have run on it."""
         source = source_of(self.context)
-        spark = self.context.spark.get()
-        product = asked(spark, source, plan.stream, lambda session: session.product())
+        product = asked(self.context.spark.java(), source, plan.stream, lambda session: session.product())
         return product, f"profile {source.profile.name}: {_EXECUTED[source.profile.executed]}"
 
     def try_restriction(self, plan: StreamPlan) -> None:
@@ -154,7 +174,7 @@ class JdbcSite(ParquetSite):
         """
         source = source_of(self.context)
         select = f"SELECT * FROM (\n{select_of(source, plan)}\n) q WHERE 1 = 0"
-        if asked(self.context.spark.get(), source, plan.stream, lambda session: session.texts(select)):
+        if asked(self.context.spark.java(), source, plan.stream, lambda session: session.texts(select)):
             raise Refused("a query of no row returned rows", stream=plan.stream, remedy="check `where`")
 
     @override

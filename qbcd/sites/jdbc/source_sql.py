@@ -42,20 +42,24 @@ def select_of(source: JdbcSource, plan: StreamPlan, columns: Sequence[Column] | 
 
 
 def rows_of(source: JdbcSource, plan: StreamPlan, division: Division | None, ids: Sequence[int] | None) -> str:
-    """Return the SELECT of captured rows with the database's digests.
+    """Return the SELECT of captured rows.
 
-    They also have their hash bucket, if there are any.
+    If the database digests them, they have their digest, and their hash bucket, if there are any.
 
     Args:
         division: The ranges; None for an integer key at the baseline.
-        ids: Ids of the ranges to read; None for all.
+        ids: Ids of the ranges to read; None for all, as always with hash buckets that the database does not know.
     """
-    outputs = [*_values(source, plan, plan.captured), (_digest(source, plan), DIGEST)]
+    added_up, outputs = WholeRows(plan).added_up, _values(source, plan, plan.captured)
+    if added_up:
+        outputs.append((_digest(source, plan), DIGEST))
     if division is None:
         return _select(source, plan, outputs)
     if isinstance(division, IntegerRanges):
         within = "" if ids is None else division.within(value_of(source, plan.key[0]), ids)
         return _select(source, plan, outputs, within)
+    if not added_up:
+        return _select(source, plan, outputs)
     rows = _select(source, plan, [*outputs, (_range(source, plan, division), RANGE)])
     if ids is None:
         return rows

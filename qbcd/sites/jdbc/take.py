@@ -22,7 +22,16 @@ from qbcd.ranges.integers import IntegerRanges
 from qbcd.sites.checkpoint import due, new_epoch
 from qbcd.sites.guards import check_guards
 from qbcd.sites.jdbc.plan import source_of
-from qbcd.sites.jdbc.poll import RowsPoll, asked_of, read_sums, refuse_old_encoder, rows_unchanged, travelled
+from qbcd.sites.jdbc.poll import (
+    RowsPoll,
+    asked_of,
+    groups_of,
+    read_and_add_up,
+    read_sums,
+    refuse_old_encoder,
+    rows_unchanged,
+    travelled,
+)
 from qbcd.sites.jdbc.source_sql import count_of
 from qbcd.sites.lake.commit import (
     PollStep,
@@ -48,6 +57,7 @@ MOST_BUCKETS = 4096
 MOST_ADDED_UP = 1024  # of ranges that the database adds up: each is a row of one small result
 MORE_ADDED_UP = 4_000  # rows of such a range, at least
 UNCHANGED_POLLS = 8  # consecutive polls without a dirty range: one checksum over the whole table is computed first
+GROUPS = 64  # of ranges of a key, which Spark adds up while it reads all rows
 OUTGROWN = 2  # times the intended rows of a range of a key: it is split
 OUTGROWN_BUCKETS = 4  # times the intended rows of all buckets: there are more from then on
 
@@ -312,29 +322,53 @@ def differences(poll: RowsPoll, known: Sequence[StoredRange], stage: Rows) -> Ro
 def poll_rows(poll: RowsPoll) -> Detection:
     """Compare and commit the ranges that differ.
 
-    The database adds up all ranges and gives the rows of those that differ, or all rows are read and added up here.
+    The database adds up all ranges, or Spark adds up groups of them while it reads all rows. Then the rows of those
+    that differ are read. If the last poll found many, all rows are read at once.
     """
     started = time.monotonic()
     refuse_old_encoder(poll)
     audited, known = due(poll), poll.known_ranges()
     division = division_of(poll.strategy, known)
-    summed, asked = None, known
     if not audited and is_whole_first(poll.context, poll.strategy):
         rows = rows_unchanged(poll, known)
         if rows is not None:
             return Detection(None, Cost(rows, 0, 0, len(known), 0, time.monotonic() - started))
+    asks = _Asked(known, known, division, audited, started)
     if poll.strategy.added_up:
-        summed = read_sums(poll, division)
-        refuse_unfit_rows(poll, summed)
-        hooks.reach("after_checksums")
-        asked = _asked(poll, known, summed, audited=bool(audited))
-        if not asked:
-            if poll.ahead:
-                commit_step(poll, None, poll.checkpoint_entries(summed.rows))
-            return Detection(None, Cost(summed.rows, 0, 0, len(known), 0, time.monotonic() - started))
+        asks = _asked_by_sums(poll, asks)
+    elif not (audited or poll.strategy.at_once or _found_many(poll)):
+        asks = _asked_by_groups(poll, asks)
+    if not asks.asked:
+        cost = asks.cost(0, 0, 0)
+        if poll.ahead:
+            commit_step(poll, None, poll.checkpoint_entries(cost.rows_scanned))
+        return Detection(None, cost)
     with ExitStack() as work:
         poll = work.enter_context(poll.on_engine(0))
-        return _compare(poll, work, _Asked(known, asked, division, summed, audited, started))
+        return _compare(poll, work, asks)
+
+
+def _found_many(poll: RowsPoll) -> bool:
+    """Return True if most groups would differ, by the ranges that differed at the last poll."""
+    most = GROUPS // 2 if poll.strategy.divided == "key" else 0
+    return any((run.cost.get("dirty") or 0) > most for run in poll.context.project.runs(poll.context.stream, 1))
+
+
+def _asked_by_groups(poll: RowsPoll, asks: _Asked) -> _Asked:
+    """Read all rows and add them up; ask for the ranges of groups that differ."""
+    known, division = asks.known, asks.division
+    groups = [[one.range_id for one in known]]
+    if isinstance(division, IntegerRanges):
+        groups = groups_of(division, known, GROUPS)
+    found, size = read_and_add_up(poll, division, groups)
+    refuse_unfit_rows(poll, found)
+    hooks.reach("after_checksums")
+    stored, dirty = {one.range_id: one for one in known}, set[int]()
+    for group in groups:
+        then = sum(stored[one].rows for one in group), sum(stored[one].checksum for one in group)
+        dirty.update(group if found.sums.get(group[0], (0, 0)) != then else ())
+    asked = [one for one in known if one.range_id in dirty]
+    return replace(asks, asked=asked, before=Cost(found.rows, found.rows, size))
 
 
 def is_whole_first(context: LakeContext, strategy: WholeRows) -> bool:
@@ -345,10 +379,14 @@ def is_whole_first(context: LakeContext, strategy: WholeRows) -> bool:
     return bool(strategy.added_up) and not strategy.windows and context.found_nothing(UNCHANGED_POLLS)
 
 
-def _asked(poll: RowsPoll, known: list[StoredRange], found: BucketSums, *, audited: bool) -> list[StoredRange]:
-    """Return the ranges whose rows are to travel, by the sums of the database."""
-    dirty = [old for old in known if found.sums.get(old.range_id, (0, 0)) != (old.rows, old.checksum)]
-    return known if audited or (dirty and more_buckets(poll, known, found.rows) is not None) else dirty
+def _asked_by_sums(poll: RowsPoll, asks: _Asked) -> _Asked:
+    """Ask for the ranges that differ by the sums of the database."""
+    found = read_sums(poll, asks.division)
+    refuse_unfit_rows(poll, found)
+    hooks.reach("after_checksums")
+    dirty = [old for old in asks.known if found.sums.get(old.range_id, (0, 0)) != _sums(old)]
+    every = asks.audited or (dirty and more_buckets(poll, asks.known, found.rows) is not None)
+    return replace(asks, asked=asks.known if every else dirty, summed=found)
 
 
 def more_buckets(poll: RowsPoll, known: Sequence[StoredRange], rows: int) -> Buckets | None:
@@ -368,17 +406,19 @@ class _Asked:
     Attributes:
         known: All stored ranges.
         asked: Those whose rows are read.
-        summed: The sums of the database; None if all rows are read and added up here.
         audited: The store's clock, if all rows are compared; otherwise 0.
         started: The beginning of the poll, on the clock of this process.
+        summed: The sums of the database, if it adds up.
+        before: The cost of the sums, if Spark has added up all rows.
     """
 
     known: Sequence[StoredRange]
     asked: Sequence[StoredRange]
     division: Division
-    summed: BucketSums | None
     audited: float
     started: float
+    summed: BucketSums | None = None
+    before: Cost | None = None
 
     @property
     def whole(self) -> bool:
@@ -388,7 +428,8 @@ class _Asked:
     def cost(self, rows: int, size: int, dirty: int) -> Cost:
         """Return the cost of the poll."""
         scanned = rows if self.summed is None else self.summed.rows
-        return Cost(scanned, rows, size, len(self.known), dirty, time.monotonic() - self.started)
+        found = Cost(scanned, rows, size, len(self.known), dirty, time.monotonic() - self.started)
+        return found if self.before is None else self.before + found
 
 
 def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
@@ -399,7 +440,7 @@ def _compare(poll: RowsPoll, work: ExitStack, asks: _Asked) -> Detection:
     rows, part = work.enter_context(travelled(poll, read_in, None if asks.whole else asks.asked))
     found = rows.sums(read_in)
     refuse_unfit_rows(poll, found)
-    if asks.summed is None:
+    if asks.summed is None and asks.before is None:
         hooks.reach("after_checksums")
     cost = asks.cost(found.rows, part.size, len(asks.asked))
     if before is None:

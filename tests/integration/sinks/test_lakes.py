@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from dataclasses import replace
@@ -22,13 +23,27 @@ from tests.support.table_batches import EPOCH, FORMS, KEY, MadeBatch, State, bat
 ICEBERG = pytest.param("iceberg", marks=pytest.mark.campaign)
 ENVELOPES = ["debezium", "changes"]
 BATCHES, KILLS = 60, 50
-IMPORTED = [
+IMPORTED = [  # what each of the killed processes needs
     "deltalake",
     "duckdb",
+    "pyarrow.compute",
     "pyiceberg.catalog.sql",
     "pyiceberg.io.pyarrow",
+    "pymysql.cursors",
+    "qbcd.connectors.mysql_family",
+    "qbcd.sinks.lake.delta",
     "qbcd.sinks.lake.iceberg",
+    "qbcd.sinks.lake.rows",
     "qbcd.sinks.lake.versions",
+    "qbcd.sinks.stored.parquet_files",
+    "qbcd.state.store",
+    "rich.console",
+    "sqlalchemy.dialects.mysql",
+    "sqlalchemy.dialects.postgresql",
+    "sqlalchemy.dialects.sqlite",
+    "sqlglot.dialects.mysql",
+    "sqlglot.dialects.postgres",
+    "tests.support.lake_batches",
 ]
 
 
@@ -182,15 +197,19 @@ def test_of_two_writers_at_once_one_applies_the_batch(each: Lake, options: dict[
 
 
 def write_from(kind: str, folder: str, mode: str, done: int, kill_at: str) -> None:
-    """Write the batches from number `done` on; be killed at a point of the last one, or after it."""
-    sink, place = lake_of(kind, Path(folder)).sink(mode=mode), kill_at
-    for batch, _ in lake_batches(9, BATCHES):
-        if batch.header.seq >= done:
-            if batch.header.seq > done and place:
-                hooks.register("mid_publish", die if place == "mid_publish" else None)
-            sink.write(batch)
-            if batch.header.seq > done and place == "after_publish":
-                die()
+    """Write batch `done` again and the next one; be killed at a point of it, or after it.
+
+    Args:
+        kill_at: A point; empty if it is killed from outside; `never` to write all batches.
+    """
+    sink = lake_of(kind, Path(folder)).sink(mode=mode)
+    last = BATCHES if kill_at == "never" else done + 1
+    for batch, _ in itertools.islice(lake_batches(9, BATCHES), max(done - 1, 0), last):
+        if batch.header.seq > done and kill_at == "mid_publish":
+            hooks.register("mid_publish", die)
+        sink.write(batch)
+        if batch.header.seq > done and kill_at == "after_publish":
+            die()
 
 
 @pytest.mark.campaign
@@ -198,11 +217,11 @@ def write_from(kind: str, folder: str, mode: str, done: int, kill_at: str) -> No
 def test_killed_at_any_point_no_batch_is_missing_or_twice(each: Lake, mode: str) -> None:
     """The writer after a killed one delivers the last batch again, as a poll does after a crash."""
     history, chance, done = list(lake_batches(9, BATCHES)), random.Random(1), 0
-    writers = DyingProcesses("qbcd.sinks.lake.delta", "pyarrow.compute", "tests.support.lake_batches", *IMPORTED)
+    writers = DyingProcesses(*IMPORTED)
     while done < BATCHES:
         assert writers.runs < 300
-        kill_at = ["mid_publish", "after_publish", ""][writers.runs % 3]
-        seconds = 120 if kill_at else chance.uniform(0.05, 0.5)
+        kill_at = ["mid_publish", "after_publish", ""][writers.runs % 3] if writers.kills < KILLS else "never"
+        seconds = 300 if kill_at else chance.uniform(0.05, 0.5)
         writers.run(write_from, each.kind, str(each.folder), mode, done, kill_at, seconds=seconds)
         commits = each.commits() if each.exists() else []
         assert commits == list(range(1, len(commits) + 1))

@@ -17,6 +17,7 @@ from qbcd.connectors.jdbc.reading import TypedColumn, reading_of
 from qbcd.errors import ConfigError
 from qbcd.local.dumps import decimal_text
 from qbcd.model import Travel
+from qbcd.sql.restriction import check_restriction
 
 PAGE = Path(__file__).parents[3] / "docs/reference/databases/jdbc.md"
 
@@ -190,3 +191,16 @@ def test_a_decimal_has_a_digit_before_the_point(value: str, size: tuple[int, int
     with duckdb.connect() as connection:
         sql = decimal_text(f"CAST({value} AS DECIMAL({size[0]}, {size[1]}))", *size)
         assert connection.execute(f"SELECT {sql}").fetchall() == [(text,)]
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda one: one.name)
+def test_a_restriction_cannot_leave_its_brackets(profile: Profile) -> None:
+    check_restriction("A = 'x;--' AND (B > 1 OR B IS NULL)", profile.sqlglot)
+    for text, said in (
+        ("A = 1) OR (B = 2", "unbalanced brackets"),
+        ("A = 1; DELETE FROM T", "semicolon"),
+        ("A = 1 -- x", "comment"),
+        ("A = 1 /* x */", "comment"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            check_restriction(text, profile.sqlglot)

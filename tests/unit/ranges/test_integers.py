@@ -39,3 +39,9 @@ def test_a_range_is_split_at_bounds() -> None:
     assert split == IntegerRanges((4, 20, 21, 22, 5, 9, 2), (-10, -5, -2, 0, 3, 2**63 - 1))
     assert split.edges()[1:4] == [(20, -10, -5), (21, -5, -2), (22, -2, 0)]
     assert RANGES.replaced(2, [], [2]) == RANGES
+
+
+def test_groups_of_adjacent_ranges_are_one_range() -> None:
+    assert RANGES.joined([[4, 7], [5], [9, 2]]) == IntegerRanges((4, 5, 9), (0, 3))
+    assert RANGES.joined([[4, 7, 5, 9, 2]]) == IntegerRanges((4,), ())
+    assert IntegerRanges((3,), ()).joined([[3]]) == IntegerRanges((3,), ())
