@@ -41,6 +41,7 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
     _read_query_result: Any
     _read_ok_packet: Any
     _force_close: Any
+    _next_seq_id: int
     wait: waits.Wait | None = None
 
     def __init__(self, limit: WaitLimit, parameters: Mapping[str, Any]) -> None:
@@ -192,12 +193,13 @@ class LimitedFamilyConnection(pymysql.connections.Connection):
         driver: Any = super()
         driver._execute_command(command, sql)
         if resets:
+            number, self._next_seq_id = self._next_seq_id, 1  # of the replies to the command and to the reset
             try:
                 self._read_ok_packet()
             except BaseException:  # the reply to the command would be taken for that of the next one
                 self._force_close()
                 raise
-            self._next_seq_id = 1  # of the reply to the command
+            self._next_seq_id = number
 
     def _write_bytes(self, data: bytes) -> None:
         before, self._before = self._before, b""

@@ -130,8 +130,11 @@ def stage_sums(poll: TablePoll, rows: Rows) -> dict[int, tuple[int, int | None]]
     return algebra.sums(poll.engine, rows, poll.strategy.summed, wide=poll.plan.wide)
 
 
-def check_values(poll: LakePoll, stage: Rows) -> None:
+def check_values(poll: LakePoll, stage: Rows, checksum: RowChecksum | None = None) -> None:
     """Refuse duplicate keys, and values that no typed sink can hold.
+
+    Args:
+        checksum: That of the rows, if it was computed while they were written; then they are not read again.
 
     Raises:
         UnsafeKey: A key occurs twice.
@@ -140,7 +143,8 @@ def check_values(poll: LakePoll, stage: Rows) -> None:
     if not poll.plan.key_is_proven and algebra.has_duplicates(poll.engine, stage):
         raise key_error(poll.plan)
     if poll.settings.typed:
-        positions = poll.settings.judged(algebra.untravelled(poll.engine, stage), len(poll.plan.key))
+        found = algebra.untravelled(poll.engine, stage) if checksum is None else checksum.untravelled()
+        positions = poll.settings.judged(found, len(poll.plan.key))
         if positions:
             raise untravelled_error(poll.plan, poll.settings, positions, _found(poll, stage, positions[0]))
 

@@ -11,7 +11,7 @@ from qbcd.sites.checkpoint import AUDIT, NEW_COLUMN
 from qbcd.sites.lake.commit import RangeChanges, WrittenBatch, write_batch
 from qbcd.sites.lake.engines import algebra
 from qbcd.sites.lake.engines.algebra import By
-from qbcd.sites.lake.engines.base import Rows
+from qbcd.sites.lake.engines.base import RowChecksum, Rows
 from qbcd.sites.lake.fetch.base import FetchedRows, RowsPath
 from qbcd.sites.lake.fetch_plan import FetchPlan, check_torn
 from qbcd.sites.lake.poll import TablePoll
@@ -44,14 +44,19 @@ class WholeRanges(RowsPath):
             except TornRead:
                 poll.context.files.discard(fetched)
                 raise
-        return FetchedRanges(poll, plan, fetched)
+        return FetchedRanges(poll, plan, fetched, checksum if poll.reader is None else None)
 
 
 class FetchedRanges(FetchedRows):
-    """Compare a stage with the replica; the source is not read again."""
+    """Compare a stage with the replica; the source is not read again.
 
-    def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet) -> None:
+    Args:
+        checksum: That of the rows; None if a reader of its own fetched them.
+    """
+
+    def __init__(self, poll: TablePoll, plan: FetchPlan, fetched: FileSet, checksum: RowChecksum | None) -> None:
         super().__init__(poll, fetched)
+        self._checksum = checksum
         self.plan, self.stage_files, self.size = plan, fetched, fetched.size
         self.stage: Rows
         self.read: dict[int, StoredRange] = {}
@@ -61,7 +66,7 @@ class FetchedRanges(FetchedRows):
         poll, plan = self.poll, self.plan
         poll.context.progress(f"comparing {counted(len(plan.asked), 'range')} with the replica")
         self.stage = algebra.gathered(staged_rows(poll, self.stage_files), plan.rows)
-        check_values(poll, self.stage)
+        check_values(poll, self.stage, self._checksum)
         self.read = _counted(poll, plan, self.stage)
         changes = _differences(poll, plan, self.stage)
         changes = changes if poll.strategy.deletes else algebra.without_deletes(changes)
