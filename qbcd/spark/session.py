@@ -331,7 +331,7 @@ def running_java(driver_classes: Sequence[str]) -> Any:
 
 
 def _prove_master(master: str) -> None:
-    """Refuse a standalone master that nobody can connect to, for which Spark would try for minutes.
+    """Refuse a standalone master that nobody can connect to; Spark would try for minutes.
 
     Raises:
         SparkFailed: No address of it can be reached.
