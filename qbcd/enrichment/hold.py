@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from qbcd.enrichment.enricher import BatchToEnrich
 from qbcd.enrichment.files import hash_of
 from qbcd.errors import LocalFailed, Refused
+from qbcd.local.arrow import pieces_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
 from qbcd.local.parquet_rows import file_options, rows_of_files, text
@@ -132,11 +133,8 @@ class Split:
         """Yield ops, values and marks of the events that do not wait, in the order of ordinals."""
         names = ["op", *(f"f_{i}" for i in range(self.fields)), "NOT waits AS goes"]
         with explained_errors(self._batch.header.stream):
-            relation: Any = self._blocked.database.connection.cursor().sql(
-                f"SELECT {', '.join(names)} FROM {self.table} ORDER BY ordinal"
-            )
-            read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch
-            for piece in read(131_072):
+            sql = f"SELECT {', '.join(names)} FROM {self.table} ORDER BY ordinal"
+            for piece in pieces_of(self._blocked.database, sql, 131_072):
                 yield list(piece.columns)
 
     def write_waiting(self, parts: PartStore, token: int) -> WrittenEvents:

@@ -462,14 +462,13 @@ def _numbers(batch: BatchToEnrich) -> Iterator[pa.Array]:
 
 
 def _column(batch: BatchToEnrich, name: str) -> Iterator[pa.Array]:
+    from qbcd.local.arrow import pieces_of
     from qbcd.local.errors import explained_errors
     from qbcd.local.query import derived
 
     query = derived("local_ops", (name,), {"staged": batch.rows.query}, column=name)
     with explained_errors(batch.header.stream):
-        relation = batch.rows.database.connection.cursor().sql(query.sql)
-        read = getattr(relation, "to_arrow_reader", None) or relation.fetch_record_batch  # the name in older versions
-        for piece in read(131_072):
+        for piece in pieces_of(batch.rows.database, query.sql, 131_072):
             yield piece.column(name)
 
 

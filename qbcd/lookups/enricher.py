@@ -18,6 +18,7 @@ from qbcd.enrichment import BatchToEnrich, Enricher
 from qbcd.errors import Refused
 from qbcd.event_sql.base import of_key
 from qbcd.event_sql.duckdb import object_of, shortest
+from qbcd.local.arrow import pieces_of
 from qbcd.local.errors import explained_errors
 from qbcd.local.query import duckdb_sql
 from qbcd.lookups.notes import FOLDER, Notes
@@ -261,9 +262,7 @@ class LookupJoin:
             value = f"CASE WHEN NOT coalesce(({') OR ('.join(late)}), FALSE) THEN {value} END"
         sql = f"SELECT {value} AS value FROM {events} AS e {' '.join(joins)} ORDER BY e.ordinal"
         with explained_errors(self._origin.stream):
-            relation_of: Any = database.connection.cursor().sql(sql)
-            read = getattr(relation_of, "to_arrow_reader", None) or relation_of.fetch_record_batch
-            for piece in read(_ROWS):
+            for piece in pieces_of(database, sql, _ROWS):
                 yield piece.column(0)
 
     def _execute(self, database: LocalDatabase, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
