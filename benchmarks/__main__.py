@@ -42,6 +42,7 @@ COMPARISONS = {
     "mirrors": "Mirrors and histories: inserts, updates, mixed batches next to a bare load",
     "lakes": "One large commit into Delta and Iceberg next to the libraries' own write, and many small ones",
     "lookups": "Look-ups of keys in a large relation: mesh, lists of keys, single look-ups over JDBC",
+    "joins": "qbcd join of two files next to DuckDB's hash join: memory and processor time",
     "set_indexes": "The six set indexes of Helmer's thesis over equal sets, in this process",
     "wide_digests": "Digest scans of 64 and of 128 bits",
     "set_digests": "Digests of sets on PostgreSQL: as they are, sorted, and by a sum over elements",
@@ -71,7 +72,9 @@ def main() -> int:
         "--engine", choices=("auto", "local", "spark"), default="auto", help="fetch_paths and id_rcs_poll: the engine"
     )
     parser.add_argument("--plot", default="", help="figures: draw them into this SVG file")
-    parser.add_argument("--without", default="", help="fetch_paths: paths to switch off; jdbc_poll: source or here")
+    parser.add_argument(
+        "--without", default="", help="fetch_paths: paths to switch off; jdbc_poll: source or here; lookups: parts"
+    )
     parser.add_argument(
         "--targets", default="server", help="mirrors: some of server,duckdb,sqlite; jdbc_poll: duckdb,h2"
     )

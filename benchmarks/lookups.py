@@ -2,9 +2,10 @@
 
 The relation has `--rows` rows of about 100 bytes, its surrogate key as primary key, and a unique index over the natural
 key, which is in random order. `memory` is 1 % of its table. A tenth of the keys is unknown. Rows are measured without
-and with a proxy on this machine that delays each answer of the server by `--delay` milliseconds, and then without the
-index. Single look-ups are a prepared statement in a Java process, without its start; of `SINGLE` keys at most, or of
-`SINGLE_SECONDS`: the figure of more keys is multiplied.
+(`near`) and with a proxy on this machine that delays each answer of the server by `--delay` milliseconds
+(`delayed`), and then without the index (`unindexed`); `--without near,unindexed` leaves parts out. Single look-ups are
+a prepared statement in a Java process, without its start; of `SINGLE` keys at most, or of `SINGLE_SECONDS`: the figure
+of more keys is multiplied.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.java import Surroundings
 
 DATABASES = ("postgresql",)
-OPTIONS = ("delay",)
+OPTIONS = ("delay", "without")
 KEYS = (100, 1_000, 10_000, 100_000)
 SINGLE = 20_000  # keys of single look-ups without a delay
 FEW = 1_000  # keys of lists without an index
@@ -78,13 +79,16 @@ def measure(place: Place, folder: Path, options: Options) -> Table:
     first = ("keys", "delay", "single, JDBC", "index", "mesh", "single / mesh")
     heading = (*first, "auto, by", "auto / better", "model / mesh")
     table = Table(heading, f"{place.version()}, memory {memory:,} bytes")
-    for delay in dict.fromkeys((0, options.delay)):
+    without = options.without.split(",")
+    delays = [0] * ("near" not in without) + [options.delay] * ("delayed" not in without and options.delay > 0)
+    for delay in delays:
         with behind(place.url, delay) as url:
             lookups = _Lookups(url, folder / str(delay), memory, delay, options)
             table.rows += [lookups.row(count) for count in KEYS]
-    place.run("DROP INDEX dim_no")
-    lookups = _Lookups(place.url, folder / "without", memory, 0, options)
-    table.rows += [lookups.row(count, indexed=False) for count in KEYS[1:]]
+    if "unindexed" not in without:
+        place.run("DROP INDEX dim_no")
+        lookups = _Lookups(place.url, folder / "without", memory, 0, options)
+        table.rows += [lookups.row(count, indexed=False) for count in KEYS[1:]]
     return table
 
 

@@ -8,14 +8,15 @@ in the window are spilled, and joined by hashing afterwards, so the result is ex
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import tempfile
-from collections import deque
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,11 +26,10 @@ from qbcd.config.files import FileFormat
 from qbcd.errors import ConfigError, LocalFailed, Refused
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
-from qbcd.local.database import LocalDatabase
-from qbcd.local.errors import explained_errors
-from qbcd.local.parquet_rows import text
 from qbcd.meshjoin import BasicDiagJoin, Partners, deviations, window_for
-from qbcd.snapshots.work import release_freed
+
+if TYPE_CHECKING:
+    from qbcd.local.database import LocalDatabase
 
 JoinMethod = Literal["auto", "advanced", "basic", "hash"]
 SAMPLE = 10_000  # children whose parents are searched to size the window
@@ -39,7 +39,8 @@ GROWTH = 1.1  # of the window, since a sample misses the largest deviations
 MISHITS = 0.5  # with a larger share a hash join of all rows is expected to be cheaper
 LEAST_DATABASE = 128 << 20  # bytes for the join of mishits, which spills
 _ROW_GROUP = 65_536
-_KEY, _PLACE = "qbcd_key", "qbcd_place"
+_ENCODED = 8_192  # rows at a time, so that a row group waits encoded
+_KEY = "qbcd key"  # of parents in the window
 
 
 @dataclass(frozen=True)
@@ -150,31 +151,32 @@ class FileJoin:
             found.window = 0
         return found
 
-    def _sample(self) -> dict[Any, list[int]]:
-        """Return a uniform sample of the children: the places of each key; count the children."""
-        drawn, kept = random.Random(5), list[tuple[int, Any]]()
+    def _sample(self) -> tuple[pa.Array, list[int]]:
+        """Return the keys of a uniform sample of the children with their places; count the children."""
+        drawn, picked = Reservoir(SAMPLE, random.Random(5)), list[pa.Array]()
+        places, slots = list[int](), dict[int, int]()
         for batch in self._open(0).batches([self.child_key]):
             keys, start = _as(batch.column(0), self.kind), self.result.rows
-            for i in _drawn(drawn, start, len(keys), len(kept)):
-                key = keys[i].as_py()
-                if len(kept) < SAMPLE:
-                    kept.append((start + i, key))
-                else:
-                    kept[drawn.randrange(SAMPLE)] = (start + i, key)
             self.result.rows += len(keys)
-        found: dict[Any, list[int]] = {}
-        for place, key in kept:
-            if key is not None:
-                found.setdefault(key, []).append(place)
-        return found
+            before = len(places)
+            for place, slot in drawn.within(start, self.result.rows):
+                slots[slot] = len(places)
+                places.append(place)
+            picked.append(keys.take(_int64([place - start for place in places[before:]])))
+        chosen = list(slots.values())
+        return pa.concat_arrays([pa.nulls(0, self.kind), *picked]).take(_int64(chosen)), [places[i] for i in chosen]
 
-    def _places(self, sample: dict[Any, list[int]]) -> list[tuple[int, int]]:
+    def _places(self, sample: tuple[pa.Array, list[int]]) -> list[tuple[int, int]]:
         """Return the places of sampled children with those of their parents; count the parents."""
-        wanted, found, size = pa.array(list(sample), self.kind), list[tuple[int, int]](), 0
+        wanted, children = sample[0].drop_null(), dict[Any, list[int]]()
+        for key, place in zip(sample[0].to_pylist(), sample[1], strict=True):
+            children.setdefault(key, []).append(place)
+        found, size = list[tuple[int, int]](), 0
         for batch in self._open(1).batches([self.parent_key]):
             keys = _as(batch.column(0), self.kind)
-            for i in pc.indices_nonzero(pc.is_in(keys, value_set=wanted)).to_pylist():
-                found += [(child, self.result.parents + i) for child in sample[keys[i].as_py()]]
+            at = pc.indices_nonzero(pc.is_in(keys, value_set=wanted))
+            for i, key in zip(at.to_pylist(), keys.take(at).to_pylist(), strict=True):
+                found += [(child, self.result.parents + i) for child in children[key]]
             self.result.parents += len(keys)
         for batch in self._open(1).batches([self.parent_key, *self.take]):
             size = max(1, batch.nbytes // max(1, len(batch)))
@@ -202,7 +204,7 @@ class FileJoin:
             ) from error
         finally:
             attempt.unlink(missing_ok=True)
-            release_freed()
+            pa.default_memory_pool().release_unused()
         return found
 
     def _write(self, path: Path) -> None:
@@ -224,48 +226,47 @@ class FileJoin:
             found.orphans = put.orphans
 
     def _advanced(self, put: _Rows, spilled: _Spilled) -> None:
-        """A ring of chunks of the window, one of which is replaced at a time."""
-        found, ring = self.result, deque[tuple[int, pa.Array, pa.Table]](maxlen=CHUNKS)
-        step = max(1, found.window // CHUNKS)
+        """A window of several chunks, the oldest of which is replaced at a time."""
+        found, step = self.result, max(1, self.result.window // CHUNKS)
+        window = pa.Table.from_arrays([pa.nulls(0, one.type) for one in self._wide], schema=self._wide)
         chunks, loaded, more = self._chunks(step), 0, True
         for middle, piece in enumerate(self._pieces(step)):
             while more and loaded <= middle + CHUNKS // 2:
                 chunk = next(chunks, None)
                 more = chunk is not None
                 if chunk is not None:
-                    self._refuse_twice(chunk[0], [keys for _, keys, _ in ring])
-                    ring.append((loaded, *chunk))
+                    window = window.slice(max(0, len(window) - (CHUNKS - 1) * step)) if loaded >= CHUNKS else window
+                    self._refuse_twice(chunk[_KEY], window[_KEY])
+                    window = pa.concat_tables([window, chunk]).combine_chunks()
                     loaded += 1
-            found.window_bytes = max(found.window_bytes, sum(t.nbytes + k.nbytes for _, k, t in ring))
-            self._probe(piece, sorted(ring, key=lambda one: (abs(one[0] - middle), -one[0])), put, spilled)
+            found.window_bytes = max(found.window_bytes, window.nbytes)
+            self._probe(piece, window, put, spilled)
+            pa.default_memory_pool().release_unused()
 
-    def _probe(
-        self, piece: pa.Table, ring: Sequence[tuple[int, pa.Array, pa.Table]], put: _Rows, spilled: _Spilled
-    ) -> None:
-        """Join children with the chunks, zig-zag from the middle; spill the others."""
-        left = piece
-        hits: list[pa.Table] = []
-        for _, keys, rows in ring:
-            at = pc.index_in(_as(left[self.child_key], self.kind).combine_chunks(), value_set=keys)
-            there = at.is_valid()
-            if pc.any(there).as_py():
-                hits.append(_beside(left.filter(there), rows.take(at.filter(there)), self.schema))
-                left = left.filter(pc.invert(there))
-            if not len(left):
-                break
-        if hits:
-            joined = pa.concat_tables(hits)
-            put.add(joined.sort_by(_PLACE).drop_columns([_PLACE]))
-        unknown = left[self.child_key].is_null()
-        put.add(_beside(left.filter(unknown), None, self.schema).drop_columns([_PLACE]), orphans=True)
-        spilled.add(left.filter(pc.invert(unknown)).drop_columns([_PLACE]))
+    @property
+    def _wide(self) -> pa.Schema:
+        """The columns of parents in the window: the key in its common type, and what children get."""
+        return pa.schema([(_KEY, self.kind), *(self.schema.field(name) for name in self.take)])
+
+    def _probe(self, piece: pa.Table, window: pa.Table, put: _Rows, spilled: _Spilled) -> None:
+        """Join children with the window; spill those that have a key, and no parent in it."""
+        at = pc.index_in(_as(piece[self.child_key], self.kind), value_set=window[_KEY], skip_nulls=True)
+        missed = pc.and_(at.is_null(), piece[self.child_key].is_valid())
+        if pc.any(missed).as_py():
+            spilled.add(piece.filter(missed))
+            there = pc.invert(missed)
+            piece, at = piece.filter(there), at.filter(there)
+        put.orphans += at.null_count
+        parents = window.select(self.take).take(at)
+        put.add(pa.Table.from_arrays([*piece.columns, *parents.columns], schema=self.schema))
 
     def _basic(self, put: _Rows, spilled: _Spilled) -> None:
         """A window of single parents, row by row: slower, but nothing is lost to stepping."""
 
         def parents() -> Iterator[tuple[Any, dict[str, Any]]]:
             for batch in self._open(1).batches([self.parent_key, *self.take]):
-                yield from zip(_as(batch.column(0), self.kind).to_pylist(), batch.to_pylist(), strict=True)
+                keys = _as(batch.column(0), self.kind).to_pylist()
+                yield from zip((object() if key is None else key for key in keys), batch.to_pylist(), strict=True)
 
         def children() -> Iterator[tuple[Any, dict[str, Any]]]:
             for batch in self._open(0).batches(self._children.schema.names):
@@ -280,25 +281,21 @@ class FileJoin:
             else:
                 put.add_row({**child, **{n: parent and parent[n] for n in self.take}}, orphan=not hit)
 
-    def _chunks(self, step: int) -> Iterator[tuple[pa.Array, pa.Table]]:
-        names = [self.parent_key, *self.take]
-        for rows in _cut(self._open(1).batches(names), itertools.repeat(step)):
-            yield _as(rows[self.parent_key], self.kind).combine_chunks(), rows.select(self.take)
+    def _chunks(self, step: int) -> Iterator[pa.Table]:
+        for rows in _cut(self._open(1).batches([self.parent_key, *self.take]), itertools.repeat(step)):
+            columns = [_as(rows[self.parent_key], self.kind), *rows.select(self.take).columns]
+            yield pa.Table.from_arrays(columns, schema=self._wide)
 
     def _pieces(self, step: int) -> Iterator[pa.Table]:
-        """Yield numbered children in order, by the chunk in which their parent is expected."""
-        found, start = self.result, 0
+        """Return children in order, by the chunk in which their parent is expected."""
+        found = self.result
         first = (-(-chunk * step * found.rows // max(1, found.parents)) for chunk in itertools.count())
         sizes = (after - before for before, after in itertools.pairwise(first))
-        for rows in _cut(self._open(0).batches(self._children.schema.names), sizes):
-            yield rows.append_column(_PLACE, pa.array(range(start, start + len(rows)), pa.int64()))
-            start += len(rows)
+        return _cut(self._open(0).batches(self._children.schema.names), sizes)
 
-    def _refuse_twice(self, keys: pa.Array, others: Sequence[pa.Array]) -> None:
+    def _refuse_twice(self, keys: pa.ChunkedArray, others: pa.ChunkedArray) -> None:
         known = keys.drop_null()
-        if len(pc.unique(known)) == len(known) and not any(
-            pc.any(pc.is_in(known, value_set=other.drop_null())).as_py() for other in others
-        ):
+        if len(pc.unique(known)) == len(known) and not pc.any(pc.is_in(known, value_set=others)).as_py():
             return
         raise Refused(
             f"{self._names[1]} has two rows with the same {self.parent_key}",
@@ -307,6 +304,9 @@ class FileJoin:
 
     def _hash(self, spilled: Path | None, folder: Path, put: _Rows) -> None:
         """Join children by hashing, the spilled ones or all; DuckDB spills too."""
+        from qbcd.local.database import LocalDatabase
+        from qbcd.local.errors import explained_errors
+
         database = LocalDatabase(max(self.options.memory, LEAST_DATABASE), folder / "spill")
         try:
             with explained_errors(""):
@@ -315,6 +315,8 @@ class FileJoin:
             database.close()
 
     def _hash_in(self, database: LocalDatabase, spilled: Path | None, put: _Rows) -> None:
+        from qbcd.local.parquet_rows import text
+
         connection, names = database.connection, self._children.schema.names
         if spilled is None:
             connection.register("children", _reader(self._open(0), names))
@@ -346,22 +348,37 @@ class FileJoin:
             put.add(rows.drop_columns(["orphan"]).cast(self.schema))
 
 
+class Reservoir:
+    """A uniform sample of rows that come in order, by jumps (Li's algorithm L)."""
+
+    def __init__(self, size: int, drawn: random.Random) -> None:
+        self._size, self._drawn = size, drawn
+        self._next, self._largest = 0, 1.0
+
+    def within(self, start: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield the rows from `start` to before `end` that enter, with their places in the sample."""
+        while self._next < end:
+            row = self._next
+            assert row >= start
+            yield row, row if row < self._size else self._drawn.randrange(self._size)
+            self._next += 1
+            if self._next >= self._size:
+                self._largest *= math.exp(math.log(1 - self._drawn.random()) / self._size)
+                self._next += math.floor(math.log(1 - self._drawn.random()) / math.log1p(-self._largest))
+
+
 class _Rows:
     """Rows on their way into a file."""
 
     def __init__(self, file: parquet.ParquetWriter, schema: pa.Schema) -> None:
         self._file, self._schema = file, schema
-        self._waiting: list[pa.Table] = []
         self._single: list[dict[str, Any]] = []
-        self._size = self.orphans = 0
+        self.orphans = 0
 
-    def add(self, rows: pa.Table, *, orphans: bool = False) -> None:
-        """Write rows, or keep them until there are enough."""
-        self.orphans += len(rows) if orphans else 0
-        self._waiting.append(rows)
-        self._size += len(rows)
-        if self._size >= _ROW_GROUP:
-            self.flush()
+    def add(self, rows: pa.Table) -> None:
+        """Write rows."""
+        for batch in rows.to_batches(_ENCODED):
+            self._file.write_batch(batch, _ROW_GROUP)
 
     def add_row(self, row: dict[str, Any], *, orphan: bool = False) -> None:
         """Write one row."""
@@ -373,10 +390,8 @@ class _Rows:
     def flush(self) -> None:
         """Write what waits."""
         if self._single:
-            self._waiting.append(pa.Table.from_pylist(self._single, self._schema))
-        if self._waiting:
-            self._file.write_table(pa.concat_tables(self._waiting).cast(self._schema))
-        self._waiting, self._single, self._size = [], [], 0
+            self.add(pa.Table.from_pylist(self._single, self._schema))
+        self._single = []
 
 
 class _Spilled:
@@ -431,21 +446,9 @@ def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int]) -> Iterator[pa
         yield pa.Table.from_batches(waiting).combine_chunks()
 
 
-def _beside(children: pa.Table, parents: pa.Table | None, schema: pa.Schema) -> pa.Table:
-    """Return children with places next to their parents, NULL if there are none."""
-    place = children[_PLACE]
-    own = children.drop_columns([_PLACE])
-    columns = [*own.columns]
-    for one in list(schema)[len(own.schema) :]:
-        columns.append(pa.nulls(len(own), one.type) if parents is None else parents[one.name])
-    return pa.table(columns, schema=schema).append_column(_PLACE, place)
-
-
-def _drawn(drawn: random.Random, start: int, size: int, kept: int) -> Iterator[int]:
-    """Yield the places of a batch that enter a uniform sample (a reservoir)."""
-    for i in range(size):
-        if kept + i < SAMPLE or drawn.random() * (start + i + 1) < SAMPLE:
-            yield i
+def _int64(values: Sequence[int]) -> pa.Array:
+    """Return an array; unlike `pyarrow.array`, it does not import pandas, which takes 40 MB."""
+    return pa.Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(array("q", values))])
 
 
 def _common(child: pa.Field, parent: pa.Field) -> pa.DataType:

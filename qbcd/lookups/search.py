@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 Method = Literal["broadcast", "index", "mesh"]
 KEYS_PER_STATEMENT = 1000
 PUSHED_KEYS = 100_000  # keys that a scan sends to the source at most
-READS_PER_CYCLE = 8  # of a scan that sends its keys, if they do not fit into the memory
 LISTS_BEFORE_SCAN = 4  # before `auto` leaves lists of keys; the first one may be slow
 LEAST_ROWS_PER_RANGE = 1000
 RANGE_SHARE = 16  # of the memory: a range has at most this part
@@ -225,7 +224,7 @@ class Search:
         """Return the method with the lowest predicted time, `index` before any scan was measured."""
         if not self._relation.indexed:  # each list of keys is a scan too
             return "index" if count <= KEYS_PER_STATEMENT else "mesh"
-        measured = self._times(self._is_pushed(count)).observed
+        measured = (self._notes.scanned if self._is_pushed(count) else self._notes.rows).observed
         return "mesh" if measured and self._is_scan_cheaper(count) else "index"
 
     def _is_scan_cheaper(self, count: int) -> bool:
@@ -238,13 +237,12 @@ class Search:
 
     def scan_seconds(self, count: int) -> float:
         """Return the predicted seconds of a scan for so many keys."""
-        pushed = self._is_pushed(count)
-        if pushed and self._fits(count):
-            return self._notes.scanned.predict(self._rows)
+        if self._is_pushed(count):
+            return -(-count // self._pushed_together) * self._notes.scanned.predict(self._rows)
         pages = len(self._notes.bounds) + 1
-        tuning = self._tuning(pages, pushed)
+        tuning = self._tuning(pages)
         window = tuning.events * max(1, pages // tuning.pages)
-        fixed, each = self._times(pushed).line
+        fixed, each = self._notes.rows.line
         return math.ceil(count / window) * (math.ceil(pages / tuning.pages) * fixed + self._rows * each)
 
     # -- index -------------------------------------------------------------------------------------------------------
@@ -278,26 +276,27 @@ class Search:
     def _by_scan(self, session: Session, part: tuple[int, int], *, whole: bool = False) -> None:
         """Read the relation in a cycle of key ranges, which all keys that wait share.
 
-        If the source gets the keys, and all fit into the memory, the cycle is one read of the whole relation.
+        If the source gets the keys, each read is the whole relation, for as many keys as fit into the memory.
 
         Args:
             part: The keys, from the first one to before the last one.
             whole: Read all rows by one statement.
         """
         done, count = part
-        pushed = not whole and self._is_pushed(count - done)
-        if pushed and self._fits(count - done):
-            self._between(done, count)
-            if keys := self._keys_of(part):
-                self._read(session, self._relation.rows(None, keys), part, (self._notes.scanned, self._rows))
-            hooks.reach("mid_lookup")
+        if not whole and self._is_pushed(count - done):
+            for first in range(done, count, self._pushed_together):
+                self._between(first, count)
+                window = first, min(first + self._pushed_together, count)
+                if keys := self._keys_of(window):
+                    self._read(session, self._relation.rows(None, keys), window, (self._notes.scanned, self._rows))
+                hooks.reach("mid_lookup")
             return
         if whole:
             self._notes.partition([], [])
         else:
             self._partition(session)
         pages = len(self._notes.bounds) + 1
-        tuning = self._tuning(pages, pushed)
+        tuning = self._tuning(pages)
         scan, group = CyclicScan[int](pages, self._notes.position % pages), 0
         groups, capacity = -(-(count - done) // tuning.events), max(1, pages // tuning.pages)
         while group < groups or scan.waiting:
@@ -308,11 +307,9 @@ class Search:
             first, last = scan.waiting[0].events, scan.waiting[-1].events
             window = done + first * tuning.events, min(done + (last + 1) * tuning.events, count)
             self._between(turns.start, pages)
-            keys = self._keys_of(window) if pushed else []
-            if keys or not pushed:
-                statement = self._relation.rows(self._range(turns.start, turns.stop), keys)
-                size = max(1, self._rows * len(turns) // pages)
-                self._read(session, statement, window, (self._times(pushed), size))
+            size = max(1, self._rows * len(turns) // pages)
+            statement = self._relation.rows(self._range(turns.start, turns.stop))
+            self._read(session, statement, window, (self._notes.rows, size))
             for _ in turns:
                 scan.advance()
             self._notes.position = scan.position
@@ -322,12 +319,10 @@ class Search:
         """Return True if a scan sends its keys to the source, since they are fewer than its rows."""
         return 2 * min(count, PUSHED_KEYS) <= self._rows
 
-    def _fits(self, count: int) -> bool:
-        """Return True if so many keys and their rows can wait for one read together."""
-        return count <= PUSHED_KEYS and count * (KEY_BYTES + self._relation.row_bytes) <= self._relation.config.memory
-
-    def _times(self, pushed: bool) -> ReadTimes:
-        return self._notes.scanned if pushed else self._notes.rows
+    @property
+    def _pushed_together(self) -> int:
+        """The keys of a scan that sends them to the source: they fit into the memory."""
+        return min(PUSHED_KEYS, self.capacity)
 
     def _partition(self, session: Session) -> None:
         """Note the bounds of key ranges, unless those of this relation are known."""
@@ -343,14 +338,14 @@ class Search:
             bounds = [[str(value) for value in row] for row in session.rows(relation.bounds(size))]
         self._notes.partition(of, bounds)
 
-    def _tuning(self, pages: int, pushed: bool) -> Tuning:
+    def _tuning(self, pages: int) -> Tuning:
         """Return the ranges of a read and the keys admitted before it, by the cost model."""
         relation = self._relation
         rows = max(self._rows, 1) / pages
-        fixed, each = self._times(pushed).line
+        fixed, each = self._notes.rows.line
         costs = Costs(
             pages=pages,
-            page_bytes=1 if pushed else min(rows * relation.row_bytes, relation.config.memory / RANGE_SHARE),
+            page_bytes=min(rows * relation.row_bytes, relation.config.memory / RANGE_SHARE),
             rows_of_page=rows,
             event_bytes=KEY_BYTES,
             read=fixed,
@@ -359,16 +354,11 @@ class Search:
             row=0.0,
         )
         try:
-            tuning = costs.within(relation.config.memory)
+            return costs.within(relation.config.memory)
         except MeshError as error:
             raise ConfigError(
                 f"lookup {relation.name}: {error}", remedy="raise its `memory`", where=relation.place
             ) from error
-        if not pushed:
-            return tuning
-        together = min(tuning.pages, -(-pages // READS_PER_CYCLE))
-        events = min(costs.events_within(relation.config.memory, together), PUSHED_KEYS * together // pages)
-        return Tuning(together, max(1, events))
 
     def _range(self, start: int, stop: int) -> KeyRange | None:
         ranges = self._notes.ranges()

@@ -15,7 +15,7 @@ from tests.integration.lookups.scene import events, looked_up, partners
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
-CUSTOMERS, SALES, FIRST = 5000, 3000, 1_000_000
+CUSTOMERS, SALES, FIRST = 5000, 6000, 1_000_000  # so many keys that all rows travel, range by range
 _CHILD = """
 import json, os, signal, sys
 from pathlib import Path
@@ -82,6 +82,27 @@ def test_killed_within_a_cycle(missing: str, kills: int, place: Place, workspace
     if missing == "allocate":
         assert all(len(some) == 1 for some in unknown.values()), "one surrogate key for each key"
         assert {next(iter(some)) for some in unknown.values()} == set(range(FIRST, FIRST + len(unknown)))
+
+
+@pytest.mark.campaign
+@over(elsewhere=())
+def test_rows_that_move_after_a_kill(place: Place, workspace: Path) -> None:
+    """A scan that went on after the kill would miss rows that moved to ranges that it has read, and allocate keys."""
+    place.sql(
+        "CREATE TABLE customer (place integer PRIMARY KEY, sk integer, no integer);"
+        "CREATE TABLE sales (id integer PRIMARY KEY, customer_no integer)"
+    )
+    place.sql("INSERT INTO customer VALUES " + ", ".join(f"({i + 1}, {10_000 + i}, {i})" for i in range(CUSTOMERS)))
+    lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "method": "mesh", "memory": 64 << 10}
+    data = looked_up(place, {**lookup, "missing": "allocate", "allocate_from": FIRST})
+    with opened(data, workspace) as project:
+        project.prepare()
+    place.sql("INSERT INTO sales VALUES " + ", ".join(f"({i}, {i})" for i in range(CUSTOMERS)))
+    assert killed_at("mid_lookup", 12, data, workspace) == -signal.SIGKILL
+    place.sql("UPDATE customer SET place = -place")
+    with opened(data, workspace) as project:
+        poll(project)
+    assert partners(workspace) == {i: {"sk": 10_000 + i} for i in range(CUSTOMERS)}
 
 
 @pytest.mark.campaign

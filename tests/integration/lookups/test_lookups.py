@@ -67,7 +67,6 @@ def test_reads_of_several_ranges_and_cycles(
     pushed: bool, place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The source gets the keys, or sends all rows; 64 KB are 5 ranges, and less than all keys."""
-    monkeypatch.setattr(search, "READS_PER_CYCLE", 2)
     monkeypatch.setattr(search.Search, "_is_pushed", lambda self, count: pushed)
     filled(place)
     lookup = {"on": {"customer_no": "no"}, "take": ["sk"], "method": "mesh", "memory": 64 << 10}
