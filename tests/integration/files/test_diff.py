@@ -20,6 +20,7 @@ from qbcd.comparison.compare import METHODS
 from qbcd.errors import ConfigError, DumpRefused, LocalOutOfMemory, QbcdError, UnsafeKey, UnsupportedType
 from qbcd.files.formats import nested
 from qbcd.snapshots import feeds
+from tests.support import sql
 from tests.support.cli import Cli
 from tests.support.places import Place, over
 
@@ -146,15 +147,14 @@ def test_parquet_of_all_types(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         assert [e["changed"] for e in found] == [["d", "t", "u"]]
 
 
-@over(elsewhere=[])
 def test_a_column_that_cannot_be_compared_is_left_out(
-    folder: Path, place: Place, monkeypatch: pytest.MonkeyPatch
+    folder: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    item = place.table("item")
-    place.sql(f"CREATE TABLE {item} (id integer PRIMARY KEY, name varchar(20), rights aclitem)")
-    place.sql(f"INSERT INTO {item} VALUES (1, 'ann', NULL)")
+    """It is of type aclitem, which only PostgreSQL has."""
+    sql(database, "CREATE TABLE public.item (id integer PRIMARY KEY, name varchar(20), rights aclitem)")
+    sql(database, "INSERT INTO public.item VALUES (1, 'ann', NULL)")
     Path("item.csv").write_text("id,name\n1,ann\n")
-    url = f"{masked(place.url, monkeypatch)}#{item}"
+    url = f"{masked(database, monkeypatch)}#public.item"
     with pytest.raises(UnsupportedType, match="'rights' of type aclitem cannot be compared") as refused:
         qbcd.diff(url, "item.csv")
     assert refused.value.remedy == "leave it out: --exclude rights"
