@@ -229,7 +229,7 @@ def test_drawn_histories_with_kills(strategy: str, seed: int, place: Place, work
         poll(project)
         status = {one.stream: one.held for one in project.status()}
     assert status == {"sales": 0, "bare": 0}
-    assert kills > 1
+    assert kills
     found = events(workspace)
     plain = [json.loads(line) for file in sorted((workspace / "plain").rglob("*.jsonl")) for line in file.open()]
     assert by_key(found) == by_key(plain)
