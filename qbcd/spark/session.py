@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import socket
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +57,7 @@ _NAMES_COLLECTOR = re.compile(r"-XX:\+Use\w+GC\b")
 # Java's second compiler makes code faster only after it has run for long, and takes half of the processor time of a
 # short poll. Measured: docs/internals/engines.md#the-start-of-spark.
 SHORT_ROWS = 2_000_000
+MASTER_TIMEOUT = 10.0  # seconds for a connection to a standalone master
 MANY = 200  # partitions of an exchange of many rows on a cluster, Spark's own default
 FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 _NAMES_COMPILER = re.compile(r"-XX:[+-]?Tier|-XX:[+-]?Compil|-X(?:int|comp|mixed)\b|-XX:[+-]\w*(?:JVMCI|Graal)")
@@ -278,6 +280,7 @@ def launch(
     No session is started. Arguments and errors are those of :func:`create_session`.
     """
     wanted = session_settings(settings, drivers, rows=rows)
+    _prove_master(settings.master)
     java = require_java()
     _hush_py4j()
     if cache is not None:
@@ -325,6 +328,26 @@ def running_java(driver_classes: Sequence[str]) -> Any:
         if jvm is None or _has_ended():
             return None
         return jvm if all(can_load(jvm, name) for name in driver_classes) else None
+
+
+def _prove_master(master: str) -> None:
+    """Refuse a standalone master that nobody can connect to; Spark would try for minutes.
+
+    Raises:
+        SparkFailed: No address of it can be reached.
+    """
+    scheme, _, addresses = master.partition("://")
+    problem: object = ""
+    for address in addresses.split(",") if scheme == "spark" else ():
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_TIMEOUT).close()
+        except (OSError, ValueError, OverflowError) as error:
+            problem = getattr(error, "strerror", None) or error
+        else:
+            return
+    if problem:
+        raise SparkFailed(f"master {master} cannot be reached: {problem}", remedy="start it, or correct spark.master")
 
 
 def _fix_sql_settings(session: SparkSession) -> None:

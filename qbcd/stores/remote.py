@@ -30,6 +30,7 @@ CONNECT_TIMEOUT, REQUEST_TIMEOUT, ATTEMPTS = 10, 20, 3  # seconds, seconds witho
 _WITHOUT_FOLDERS = ("s3", "gcs")
 # A small file is sent by one request, not as an upload in parts, which a killed process would leave.
 _ONE_REQUEST: Mapping[str, Any] = {"allow_delayed_open": True} if int(pa.__version__.partition(".")[0]) >= 21 else {}
+_TRIES = "dfs.client.failover.max.attempts"  # by default minutes of them
 _HDFS_LIMITS = ("dfs.client.socket-timeout", "ipc.client.connect.timeout", "ipc.client.rpc-timeout.ms")
 
 
@@ -265,7 +266,8 @@ def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
             raise
     from hdfs_native.fsspec import HdfsFileSystem  # for machines without libhdfs
 
-    named = {"host": host, "port": int(port)} if port else {"host": host}
+    named: dict[str, Any] = {"host": host, "port": int(port)} if port else {"host": host}
+    named |= {_TRIES: str(ATTEMPTS), _HDFS_LIMITS[0]: str(int(_seconds(storage) * 1000))}
     return fs.PyFileSystem(fs.FSSpecHandler(HdfsFileSystem(**named)))
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from pyarrow import fs
+from typing_extensions import override
 
+from qbcd import Project
 from tests.faults.child import kill_at
 from tests.support.places import Place
 from tests.support.project import opened
@@ -62,6 +64,11 @@ class StoreScene(Scene):
             "spark": spark or {"master": "local[2]"},
         }
         self.project = opened(self.data, folder)
+
+    @override
+    def again(self) -> Project:
+        """Open the project a second time, as another host: with a local folder of its own."""
+        return opened({**self.data, "local_folder": "elsewhere"}, self.folder)
 
     def restart(self) -> None:
         """Open the project again, as a new process on another host: without its local folder."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.errors import StateConflict
+from qbcd.errors import StateConflict, StoreFailed
+from tests.support import free_port
 from tests.support.hdfs_server import hdfs_server
 from tests.support.places import Place
 from tests.support.project import opened
@@ -21,6 +22,17 @@ pytest.importorskip("hdfs_native", reason="the client is not installed (pip inst
 def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with hdfs_server(tmp_path_factory.mktemp("hdfs")) as address:
         yield address
+
+
+def test_a_server_that_is_not_there_is_an_error(place: Place, workspace: Path) -> None:
+    """It was minutes of attempts."""
+    with Scene(place.url, workspace, "id_rcs", None, engine="local") as scene:  # type: ignore[arg-type]
+        scene.make_table()
+        scene.project.close()
+        scene.data |= {"workdir": f"hdfs://127.0.0.1:{free_port()}/x", "local_folder": "local"}
+        scene.project = opened(scene.data, workspace)
+        with pytest.raises(StoreFailed, match="cannot be reached"):
+            scene.prepare()
 
 
 @pytest.mark.parametrize("engine", ["local", "spark"])

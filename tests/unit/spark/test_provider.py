@@ -16,8 +16,10 @@ import qbcd
 import qbcd.spark.provider
 from qbcd.api import parts_of
 from qbcd.config import SparkConfig
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SparkFailed
+from qbcd.spark import session as sessions
 from qbcd.spark.provider import SparkProvider
+from tests.support import free_port
 
 
 class Session:
@@ -119,3 +121,10 @@ def test_one_thread_at_a_time_uses_spark() -> None:
     assert done.wait(60)
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_master_that_is_not_there_is_refused_before_java_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "require_java", lambda: pytest.fail("Java was needed"))
+    monkeypatch.setattr(sessions, "running_session", lambda: None)
+    with pytest.raises(SparkFailed, match=r"master spark://127\.0\.0\.1:\d+ cannot be reached: Connection refused"):
+        sessions.create_session(SparkConfig(master=f"spark://127.0.0.1:{free_port()}"), [])
