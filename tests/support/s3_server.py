@@ -47,7 +47,7 @@ class S3Server:
 
     def begin_upload(self, bucket: str, key: str) -> None:
         """Begin an upload in parts, as a process that is killed then."""
-        import boto3  # type: ignore[import-untyped]  # moto needs it too
+        import boto3  # moto needs it too
 
         keys = {"aws_access_key_id": self.storage["access_key"], "aws_secret_access_key": self.storage["secret_key"]}
         client = boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1", **keys)
