@@ -12,7 +12,7 @@ from qbcd.config.masking import Masking
 from qbcd.errors import Refused
 from qbcd.local.database import LocalProvider, threads_for
 from qbcd.project.sources import ProjectSources
-from qbcd.sites.engine_choice import EngineChoice, most_local_rows
+from qbcd.sites.engine_choice import EngineChoice, RowLimit, measured_limit
 from qbcd.spark.drivers import find_driver, user_cache
 from qbcd.spark.java import Surroundings
 from qbcd.spark.object_stores import find_s3a, give_access
@@ -59,12 +59,11 @@ class ProjectEngines:
                 return EngineChoice("local", why_local=f"method {method} is of this process")
             if config.engine == "auto" and not self.spark.on_cluster:
                 return EngineChoice("local", why_local="files are compared in this process")
-        rows, measured = self._config.local_rows, self._config.local_rows is None
-        if measured:
-            rows = most_local_rows(threads_for(self._config.local_memory), os.cpu_count() or 1)
-        return EngineChoice(
-            config.engine, rows, self._config.local_bytes, cluster=self.spark.on_cluster, measured=measured
-        )
+        limit = RowLimit(self._config.local_rows)
+        if limit.rows is None:
+            memory = self._config.local_memory
+            limit = measured_limit(memory, threads_for(memory), os.cpu_count() or 1)
+        return EngineChoice(config.engine, limit, self._config.local_bytes, cluster=self.spark.on_cluster)
 
     def check_settings(self) -> None:
         """Check the user's settings of Spark against those that qbcd needs for correct results.

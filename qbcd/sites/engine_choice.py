@@ -25,27 +25,39 @@ class Slope(NamedTuple):
     per_million: float
 
 
-# `python -m benchmarks engines --rows 1000000 --changes every` and `--rows 5000000`, PostgreSQL, a quiet machine.
+# `python -m benchmarks engines --rows 1000000 --changes every` and `--rows 5000000`, PostgreSQL, 2 cores.
 CORES = 2
-ONE_THREAD = Slope(0.5, 15.2)
 LOCAL = Slope(0.5, 13.1)
 SPARK = Slope(28.0, 13.1)
+LITTLE = 128 << 20  # bytes of `local_memory`: with less, few rows are known to fit
+FIT_INTO_LITTLE = 1_000_000  # rows that fitted into 64 MB; 5,000,000 did not
 
 
-def most_local_rows(threads: int, cores: int) -> int | None:
-    """Return the number of rows up to which the local engine is faster; None if it always is.
+class RowLimit(NamedTuple):
+    """The most rows for the local engine, None for any number, and the reason for the limit."""
+
+    rows: int | None
+    reason: str = "local_rows"
+
+
+UNLIMITED = RowLimit(None)
+
+
+def measured_limit(memory: int, threads: int, cores: int) -> RowLimit:
+    """Return the number of rows up to which the local engine is faster, and has room for them.
 
     Work is taken to spread over more than two threads, which is not measured.
 
     Args:
-        threads: Threads of the local engine, fewer with little memory (`qbcd.local.database`).
+        memory: Bytes of the local engine.
+        threads: Its threads, fewer with little memory (`qbcd.local.database`).
         cores: Cores of this machine, which Spark uses all.
     """
-    if threads >= cores:
-        return None
-    local = ONE_THREAD if threads == 1 else LOCAL
-    each = local.per_million * CORES / max(threads, CORES) - SPARK.per_million * CORES / max(cores, CORES)
-    return math.floor((SPARK.start - local.start) / each * 1_000_000) if each > 0 else None
+    if memory < LITTLE:
+        return RowLimit(FIT_INTO_LITTLE, "`local_memory` may be too little")
+    each = LOCAL.per_million * CORES / max(threads, CORES) - SPARK.per_million * CORES / max(cores, CORES)
+    rows = math.floor((SPARK.start - LOCAL.start) / each * 1_000_000) if each > 0 else None
+    return RowLimit(rows, "Spark is faster")
 
 
 @dataclass(frozen=True)
@@ -53,19 +65,17 @@ class EngineChoice:
     """The engine that the user wants, and the size up to which ``auto`` takes the local one.
 
     Attributes:
-        rows: Most rows to fetch or to deliver by the local engine; None for any number.
-        measured: `rows` are those up to which it is faster, not the user's choice.
+        limit: Most rows to fetch or to deliver by the local engine.
         size: Most bytes of the replica's files that the local engine reads.
         cluster: Spark's master is a cluster, so ``auto`` always takes Spark.
         why_local: The reason for ``local``, if it is not the user's choice.
     """
 
     engine: EngineName = "auto"
-    rows: int | None = None
+    limit: RowLimit = UNLIMITED
     size: int = DEFAULT_LOCAL_BYTES
     cluster: bool = False
     why_local: str = ""
-    measured: bool = False
 
     @property
     def may_be_local(self) -> bool:
@@ -78,7 +88,8 @@ class EngineChoice:
             return f"local ({self.why_local or 'engine: local'})"
         if not self.may_be_local:
             return f"Spark ({self.why_spark(0)})"
-        rows = "" if self.rows is None else f"{self.rows:,} rows{', where it is faster,' if self.measured else ''} or "
+        most, reason = self.limit
+        rows = "" if most is None else f"{most:,} rows ({reason}) or "
         return f"local; Spark beyond {rows}{self.size >> 20:,} MB of the replica's files"
 
     def is_local(self, rows: int, size: int = 0) -> bool:
@@ -96,8 +107,9 @@ class EngineChoice:
             return "engine: spark"
         if self.cluster:
             return "the master is a cluster"
-        if self.rows is not None and rows > self.rows:
-            return f"more than {self.rows:,} rows ({'Spark is faster' if self.measured else 'local_rows'})"
+        most, reason = self.limit
+        if most is not None and rows > most:
+            return f"more than {most:,} rows ({reason})"
         if size > self.size:
             return f"the replica has more than {self.size:,} bytes (local_bytes)"
         return ""
