@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("campaign")
     part = config.getoption("--part")
     if part is not None:
-        in_part = [item for item in items if part_of(item.nodeid.partition("::")[0]) == part]
+        in_part = [item for item in items if part_of(item.nodeid) == part]
         selected = results.chosen(config, part, in_part)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
         items[:] = selected

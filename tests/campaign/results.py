@@ -3,6 +3,9 @@
 A file is JSON lines. The first line describes the run, `expect` lists the cases of the part in full, and each further
 line is a case that has ended. So a run that is killed keeps what it has shown, and `--remaining` continues it.
 
+A result holds for a later commit too, until a file that it can depend on changes: changed pages end no result, a
+changed test file ends those of its own cases, and any other file ends all.
+
 The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
 """
 
@@ -12,7 +15,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
@@ -25,6 +28,9 @@ ENGINE_VARIABLE = "QBCD_TEST_ENGINE"
 SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_BIN": "mariadbd"}
 _EXPECTED = "campaign_cases"
 CHANGES = "+changes"  # after a commit: files of the working tree differed
+# Files that no case depends on: pages, and what chooses cases and reports results.
+_NO_CASE = (".md", "tests/campaign/kept.py", "tests/campaign/parts.py", "tests/campaign/results.py", "zensical.toml")
+_NO_CASE_FOLDERS = ("docs/", "tools/", "benchmarks/", "tests/unit/repository/")
 _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
 
 
@@ -70,9 +76,14 @@ def folder() -> Path:
     return Path(os.environ.get(FOLDER_VARIABLE) or ROOT / ".campaign")
 
 
+def named(commit: str) -> str:
+    """Return a commit of this repository as results name it."""
+    return _git("rev-parse", "--short=8", commit)
+
+
 def commit() -> str:
     """Return the commit of the working tree; `+changes` follows if files other than the page of the report differ."""
-    head = _git("rev-parse", "--short=8", "HEAD")
+    head = named("HEAD")
     return head + CHANGES if _git("status", "--porcelain", "--", ".", ":!tests/campaign/README.md") else head
 
 
@@ -101,6 +112,41 @@ def read(files: Iterable[Path]) -> list[Results]:
             of.seconds[case] = entry["seconds"]
             of.reasons[case] = entry.get("reason", "")
     return list(found.values())
+
+
+def holding(found: Iterable[Results], head: str) -> list[Results]:
+    """Return the results that hold for the commit `head`, those of earlier commits as its own.
+
+    A failure does not hold: what made the case fail may be in a file of which it knows nothing. It must run again.
+    """
+    made: dict[Line, Results] = {}
+    for r in found:
+        if (changed := _changed_tests(r.commit, head)) is None:
+            continue
+        kept = {c for c, o in r.outcomes.items() if c.partition("::")[0] not in changed}
+        if r.commit != head:
+            kept = {c for c in kept if r.outcomes[c] != "failed"}
+        of = made.setdefault(r.line, replace(r, commit=head, expected=None, outcomes={}, seconds={}, reasons={}))
+        if r.expected is not None and (of.expected is None or r.commit == head):
+            of.expected = r.expected
+        for case in kept:
+            of.outcomes[case] = max(r.outcomes[case], of.outcomes.get(case, "skipped"), key=_RANK.__getitem__)
+            of.seconds[case], of.reasons[case] = r.seconds[case], r.reasons[case]
+    return list(made.values())
+
+
+def _changed_tests(commit: str, head: str) -> set[str] | None:
+    """Return the test files that changed from one commit to the other; None if other files that cases need did."""
+    if CHANGES in commit + head:
+        return None
+    if commit == head:
+        return set()
+    try:
+        names = set(_git("diff", "--name-only", "--no-renames", commit, head, "--").splitlines())
+    except subprocess.CalledProcessError:  # a commit that this repository does not have
+        return None
+    names = {n for n in names if not n.endswith(_NO_CASE) and not n.startswith(_NO_CASE_FOLDERS)}
+    return names if all(Path(n).name.startswith("test_") for n in names) else None
 
 
 class Recorder:
@@ -171,10 +217,8 @@ def chosen(config: pytest.Config, part: str, items: list[pytest.Item]) -> list[p
             recorder.expect(cases)
     if not config.getoption("--remaining"):
         return items
-    line, head = line_of(part), commit()
-    ended = {
-        c for r in read(folder().glob(f"{part}-*.jsonl")) if (r.line, r.commit) == (line, head) for c in r.outcomes
-    }
+    line, there = line_of(part), holding(read(folder().glob(f"{part}-*.jsonl")), commit())
+    ended = {c for r in there if r.line == line for c in r.outcomes}
     return [item for item in items if item.nodeid not in ended]
 
 

@@ -9,20 +9,33 @@ from pathlib import Path
 import pytest
 
 from tests.campaign.kept import KEPT, is_kept
-from tests.campaign.parts import PARTS, part_of
+from tests.campaign.parts import DATABASES, PARTS, part_of
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_every_test_file_belongs_to_a_part() -> None:
     files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
-    assert {part_of(file) for file in files} == set(PARTS), "a part without a file"
+    assert {part_of(file) for file in files} == {n for n, p in PARTS.items() if p.database in ("", DATABASES[-1])}
     with pytest.raises(LookupError, match=r"tests/other/test_x\.py; add it to"):
         part_of("tests/other/test_x.py")
 
 
+def test_long_parts_are_one_for_each_database() -> None:
+    file = "tests/faults/test_kill.py"
+    ids = ("mysql-before_commit-mds", "postgresql-mds", "first-mariadb", "mysqlx")
+    assert [part_of(f"{file}::test_kill[{i}]") for i in ids] == [
+        "kill_mysql",
+        "kill_postgresql",
+        "kill_mariadb",
+        "kill_postgresql",
+    ]
+    assert part_of(f"{file}::test_mysql") == "kill_postgresql"
+    assert part_of("tests/campaign/mutants/test_mutants.py::test_one[mysql-a]") == "mutants"
+
+
 def test_places_of_parts_exist() -> None:
-    for place in (place for places in PARTS.values() for place in places):
+    for place in (place for part in PARTS.values() for place in part.places):
         assert (ROOT / place).exists(), place
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,7 +19,7 @@ from tools.campaign_report import lacks, put, table
 
 def written(folder: Path, name: str, commit: str, *entries: dict[str, object], **head: str) -> Path:
     """Write the file of a run."""
-    first = {"part": "kill", "engine": "auto", "servers": "", **head, "commit": commit}
+    first = {"part": "mutants", "engine": "auto", "servers": "", **head, "commit": commit}
     path = folder / f"{name}.jsonl"
     path.write_text("".join(json.dumps(e) + "\n" for e in (first, *entries)))
     return path
@@ -34,56 +36,110 @@ def test_runs_of_one_part_on_one_commit_are_one_line(tmp_path: Path) -> None:
         file.write('{"case": "d", "outco')  # killed while it wrote
     (found,) = results.read([one, two])
     assert found.outcomes == {"a": "passed", "b": "failed", "c": "skipped"}
-    assert "| `kill` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([found])
-    assert {"kill auto: 1 failed", "kill auto: not all cases have run", "kill spark: missing"} <= set(lacks([found]))
+    assert "| `mutants` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([found])
+    assert {"mutants auto: 1 failed", "mutants auto: not all cases have run", "kill_mysql spark: missing"} <= set(
+        lacks([found])
+    )
 
 
 def test_parts_without_a_file_are_shown_as_missing(tmp_path: Path) -> None:
     made = table(results.read([written(tmp_path, "1", "aaaa", {"expect": ["a"]}, case("a"))]))
     assert {line.split("`")[1] for line in made.splitlines()[2:]} == set(parts.PARTS)
-    assert "| `kill` | spark | **missing** |" in made
-    assert "| `kill` | auto | **missing** |" not in made
+    assert "| `kill_mysql` | spark | **missing** |" in made
+    assert "| `mutants` | auto | **missing** |" not in made
     assert "| `jdbc` | auto | **missing** |" in made
 
 
 def test_other_servers_do_not_count_as_the_usual_ones(tmp_path: Path) -> None:
     made = table(results.read([written(tmp_path, "1", "aaaa", case("a"), servers="mariadbd 11.8.9")]))
-    assert "| `kill` | auto, mariadbd 11.8.9 | 1 | 1 | 0 | 0 | not known |" in made
-    assert "| `kill` | auto | **missing** |" in made
+    assert "| `mutants` | auto, mariadbd 11.8.9 | 1 | 1 | 0 | 0 | not known |" in made
+    assert "| `mutants` | auto | **missing** |" in made
 
 
 def test_a_whole_campaign_lacks_nothing(tmp_path: Path) -> None:
     files = [
         written(tmp_path, f"{part}-{engine}", "aaaa", {"expect": ["a"]}, case("a"), part=part, engine=engine)
         for part in parts.PARTS
-        for engine in parts.engines_of(part)
+        for engine in parts.PARTS[part].engines
     ]
     assert lacks(results.read(files)) == []
 
 
-def test_several_commits_are_refused_or_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, "1", "aaaa", case("a"))
-    written(tmp_path, "2", "bbbb", case("a"))
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Take a file's name, change the file and commit it; return the commit."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    monkeypatch.setattr(results, "ROOT", root)
+    made = count()
+
+    def changed(name: str) -> str:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{next(made)}\n")
+        subprocess.run(["git", "add", "."], cwd=root, check=True)
+        author = ("-c", "user.name=x", "-c", "user.email=x@example.org")
+        subprocess.run(["git", *author, "commit", "-q", "-m", name], cwd=root, check=True)
+        return results.commit()
+
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    changed("qbcd/x.py")
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("file", "left"),
+    [
+        ("docs/page.md", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
+        ("tests/test_a.py", {"tests/test_b.py::two": "passed"}),
+        ("tests/campaign/kept.py", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
+        ("tests/support/place.py", None),
+        ("qbcd/x.py", None),
+        ("pyproject.toml", None),
+    ],
+)
+def test_results_hold_until_what_they_depend_on_changes(
+    repository: Callable[[str], str], tmp_path: Path, file: str, left: dict[str, str] | None
+) -> None:
+    first = repository("tests/test_a.py")
+    cases = [case("tests/test_a.py::one"), case("tests/test_b.py::two"), case("tests/test_b.py::three", "failed")]
+    found = results.read([written(tmp_path, "1", first, *cases)])
+    assert results.holding(found, first) == found
+    second = repository(file)
+    there = results.holding(found, second)
+    assert [(r.commit, r.outcomes) for r in there] == ([] if left is None else [(second, left)])
+
+
+def test_a_case_that_failed_earlier_has_no_result_until_it_runs_again(
+    repository: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = repository("README.md")
+    expected = {"expect": ["tests/test_a.py::one", "tests/test_b.py::two"]}
+    written(tmp_path, "1", first, expected, case("tests/test_a.py::one"), case("tests/test_b.py::two", "failed"))
+    second = repository("README.md")
     arguments = ["--results", str(tmp_path), "--print"]
-    assert campaign_report.main(arguments) == 1
-    assert "2 commits: aaaa, bbbb. fix: choose one with --commit" in capsys.readouterr().err
+    campaign_report.main(arguments)
+    assert f"| `mutants` | auto | 1 | 1 | 0 | 0 | 1 | 0.5 | `{second}` |" in capsys.readouterr().out
+    campaign_report.main([*arguments, "--commit", first])
+    assert f"| `mutants` | auto | 2 | 1 | 1 | 0 | 0 | 1.0 | `{first}` |" in capsys.readouterr().out
+    written(tmp_path, "2", second, case("tests/test_b.py::two"))
+    campaign_report.main(arguments)
+    assert f"| `mutants` | auto | 2 | 2 | 0 | 0 | 0 | 1.0 | `{second}` |" in capsys.readouterr().out
     campaign_report.main([*arguments, "--each-commit"])
     shown = capsys.readouterr().out
-    assert "`aaaa` |" in shown
-    assert "`bbbb` |" in shown
-    campaign_report.main([*arguments, "--commit", "bbbb"])
-    assert "`aaaa` |" not in capsys.readouterr().out
+    assert f"`{first}` |" in shown
+    assert f"`{second}` |" in shown
 
 
-def test_a_tree_with_changes_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    written(tmp_path, "1", "aaaa+changes", case("a"))
+def test_a_tree_with_changes_has_no_results(
+    repository: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written(tmp_path, "1", repository("README.md") + results.CHANGES, case("a"))
     arguments = ["--results", str(tmp_path), "--print"]
     assert campaign_report.main(arguments) == 1
-    refused = capsys.readouterr()
-    assert "of aaaa+changes were written. fix: commit" in refused.err
-    assert refused.out == ""
+    assert "| `mutants` | auto | **missing** |" in capsys.readouterr().out
     campaign_report.main([*arguments, "--each-commit"])
-    assert "`aaaa+changes` |" in capsys.readouterr().out
+    assert "+changes` |" in capsys.readouterr().out
 
 
 def test_the_page_has_the_marks_of_the_table() -> None:

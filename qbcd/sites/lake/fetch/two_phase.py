@@ -36,7 +36,9 @@ NAME = "two_phase"
 FINGERPRINT_BYTES = 24  # of digest and overhead, about; the key comes twice in addition, once as text
 KEY_BYTES = 8  # of a key column of unknown width
 SAVED_BYTES = 16_000_000  # below it, another round trip costs more than it saves
-MOST_KEYS = 100_000  # to look up in one poll; for more changes, whole ranges are read
+MOST_KEYS = 1_000_000  # to look up in one poll, all held in memory; for more changes, whole ranges are read
+KEYS_ALWAYS = 100_000  # up to so many are looked up, whatever share of the rows they are
+LOOKUP_SHARE = 0.02  # of the rows of the ranges: up to this share, looking up keys is faster than reading all rows
 KEYS_PER_STATEMENT = 5_000
 WAITING_SHARE = 0.1  # of the rows: large ranges up to this share are not split while few rows are fetched
 HELD_ROWS = 1_000_000  # maximal number of fingerprints in memory at a time, about, in all tasks together
@@ -137,11 +139,16 @@ def plan_rows(plan: FetchPlan) -> int:
     return sum(r.rows for r in plan.asked)
 
 
+def most_keys(plan: FetchPlan) -> int:
+    """Return how many changed rows of the ranges to fetch are looked up by key; for more, whole ranges are read."""
+    return min(MOST_KEYS, max(KEYS_ALWAYS, int(LOOKUP_SHARE * plan_rows(plan))))
+
+
 def is_worth(poll: TablePoll, plan: FetchPlan) -> bool:
     """Return True if two phases are possible and likely to transfer much less than whole ranges."""
     changed = density(poll) * plan_rows(plan)
     enough = bytes_saved(poll.strategy.plan, plan.fetched, changed) >= SAVED_BYTES
-    return is_enabled(NAME) and is_possible(poll, plan) and enough and changed <= MOST_KEYS
+    return is_enabled(NAME) and is_possible(poll, plan) and enough and changed <= most_keys(plan)
 
 
 def defers_split(poll: TablePoll, plan: FetchPlan, rows_per_range: int) -> bool:
@@ -159,10 +166,10 @@ def fetch(poll: TablePoll, plan: FetchPlan) -> ChangedRows | None:
     """
     poll.context.progress(f"fetching keys and digests of about {counted(plan.fetched, 'row')}")
     old = _differing(poll, plan)
-    changed = None
+    changed, most = None, most_keys(plan)
     try:
-        keys = _keys(poll, old)
-        if len(keys) <= MOST_KEYS:
+        keys = _keys(poll, old, most + 1)
+        if len(keys) <= most:
             rows = _rows(poll, keys)
             size = fingerprint_bytes(poll.strategy.plan) * plan.fetched + rows.size
             changed = ChangedRows(old, rows, 2 * len(keys) + plan.rows_lost, size)
@@ -240,13 +247,10 @@ def _fingerprints(poll: TablePoll, plan: FetchPlan) -> Iterator[Callable[[Sequen
         files.discard(found)
 
 
-def _keys(poll: LakePoll, old: Sequence[FileSet]) -> list[tuple[str, ...]]:
-    """Return the source's texts of the keys that exist there.
-
-    There is at most one more than a poll looks up.
-    """
+def _keys(poll: LakePoll, old: Sequence[FileSet], most: int) -> list[tuple[str, ...]]:
+    """Return the source's texts of the keys that exist there, at most `most`."""
     changed = poll.context.files.read(poll.engine, _old_fields(poll), *old)
-    return algebra.changed_keys(poll.engine, changed, _text_names(poll), MOST_KEYS + 1)
+    return algebra.changed_keys(poll.engine, changed, _text_names(poll), most)
 
 
 def _rows(poll: TablePoll, keys: list[tuple[str, ...]]) -> FileSet:
