@@ -10,8 +10,9 @@ CODE := qbcd tests $(wildcard examples benchmarks tools)
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # Programs without a service, what the first one's script needs, and the JDBC driver.
 MARIADB := mariadb-server-core mariadb-client-core libmariadb-java
-# Processes that share the tests' files out among them, each with servers and a Spark session of its own.
-TEST_PROCESSES ?= 2
+# Processes that share the tests' files out among them, each with servers and a Spark session of its own. Three keep two
+# cores busy, since a test often waits for a server.
+TEST_PROCESSES ?= 3
 # The commit from which files count as changed for `make lint`: origin/main, or the last commit's parent, without it.
 BASE ?=
 # Which part of the campaign, by its name in tests/campaign/parts.py, or files and options of pytest; all of it without.
@@ -84,7 +85,7 @@ demo: venv java ## poll real flights in an embedded PostgreSQL and show what was
 test: venv java mariadb mysql ## run the tests, but for the campaign
 	@$(BIN)/python -m pytest -n $(TEST_PROCESSES) --durations=10
 
-campaign: venv java mariadb mysql ## run the tests that take minutes: all, or a part (make campaign PART=kill)
+campaign: venv java mariadb mysql ## run the tests that take minutes: all, or a part (make campaign PART=kill_mysql)
 	$(BIN)/python -m pytest -m campaign -n $(TEST_PROCESSES) --durations=10 $(if $(PART),--part $(PART)) $(CAMPAIGN)
 
 campaign-report: venv ## write the results of the campaign's runs on one commit into tests/campaign/README.md

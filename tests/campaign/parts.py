@@ -1,6 +1,6 @@
 """The parts of the campaign, each with the folders and files whose campaign cases it runs.
 
-`make campaign PART=kill` runs one. A case belongs to the first part that has it, so that each case runs once.
+`make campaign PART=kill_mysql` runs one. A case belongs to the first part that has it, so that each case runs once.
 """
 
 from __future__ import annotations

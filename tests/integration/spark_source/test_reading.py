@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 COLUMNS = ["id", "v", "n"]
 
 
-@pytest.fixture(params=["id_rcs", pytest.param("mds", marks=pytest.mark.campaign)])
+@pytest.fixture(params=[pytest.param("id_rcs", marks=pytest.mark.campaign), "mds"])
 def scene(request: pytest.FixtureRequest, database: str, tmp_path: Path, spark: SparkSession) -> Iterator[SparkScene]:
     with SparkScene(database, tmp_path, request.param, spark) as made:
         made.make_table()

@@ -90,7 +90,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
 @pytest.mark.parametrize(
     ("file", "left"),
     [
-        ("docs/page.md", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
+        ("docs/page.txt", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
         ("tests/test_a.py", {"tests/test_b.py::two": "passed"}),
         ("tests/campaign/kept.py", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
         ("tests/support/place.py", None),

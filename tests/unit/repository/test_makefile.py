@@ -38,11 +38,11 @@ def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) ->
     program(tmp_path, "python", f'echo "$*" >> {noted}')
     there = ("-o", "venv", "-o", "java", "-o", "mariadb", "-o", "mysql", f"BIN={tmp_path}")
     assert make("test", *there).returncode == 0
-    assert make("campaign", *there, "PART=kill", "CAMPAIGN=-k mds").returncode == 0
+    assert make("campaign", *there, "PART=kill_mysql", "CAMPAIGN=-k mds").returncode == 0
     common = "-n 2 --durations=10"
     assert noted.read_text().splitlines() == [
         f"-m pytest {common}",
-        f"-m pytest -m campaign {common} --part kill -k mds",
+        f"-m pytest -m campaign {common} --part kill_mysql -k mds",
     ]
     program(tmp_path, "python", "exit 1")
     assert make("test", *there).returncode == 2
