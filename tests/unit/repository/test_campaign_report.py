@@ -114,7 +114,7 @@ def test_a_case_that_failed_earlier_has_no_result_until_it_runs_again(
     repository: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = repository("README.md")
-    expected = {"expect": ["tests/test_a.py::one", "tests/test_b.py::two"]}
+    expected: dict[str, object] = {"expect": ["tests/test_a.py::one", "tests/test_b.py::two"]}
     written(tmp_path, "1", first, expected, case("tests/test_a.py::one"), case("tests/test_b.py::two", "failed"))
     second = repository("README.md")
     arguments = ["--results", str(tmp_path), "--print"]

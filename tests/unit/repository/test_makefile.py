@@ -39,7 +39,7 @@ def test_tests_and_parts_of_the_campaign_are_handed_to_pytest(tmp_path: Path) ->
     there = ("-o", "venv", "-o", "java", "-o", "mariadb", "-o", "mysql", f"BIN={tmp_path}")
     assert make("test", *there).returncode == 0
     assert make("campaign", *there, "PART=kill_mysql", "CAMPAIGN=-k mds").returncode == 0
-    common = "-n 2 --durations=10"
+    common = "-n 3 --durations=10"
     assert noted.read_text().splitlines() == [
         f"-m pytest {common}",
         f"-m pytest -m campaign {common} --part kill_mysql -k mds",
