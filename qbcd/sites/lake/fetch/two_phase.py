@@ -140,7 +140,7 @@ def plan_rows(plan: FetchPlan) -> int:
 
 
 def most_keys(plan: FetchPlan) -> int:
-    """Return how many changed rows of the ranges to fetch are looked up by key; for more, whole ranges are read."""
+    """Return how many changed rows are looked up by key; for more, whole ranges are read."""
     return min(MOST_KEYS, max(KEYS_ALWAYS, int(LOOKUP_SHARE * plan_rows(plan))))
 
 
