@@ -4,7 +4,7 @@ A file is JSON lines. The first line describes the run, `expect` lists the cases
 line is a case that has ended. So a run that is killed keeps what it has shown, and `--remaining` continues it.
 
 A result holds for a later commit too, until a file that it can depend on changes: changed pages end no result, a
-changed test file ends those of its own cases, and any other file ends all.
+changed file of `tests` ends those of the test files that use it, and any other file ends all.
 
 The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,15 +23,19 @@ from typing import IO, Any
 
 import pytest
 
+from tests.campaign.dependencies import dependent_files
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "QBCD_CAMPAIGN_RESULTS"
 ENGINE_VARIABLE = "QBCD_TEST_ENGINE"
 SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_BIN": "mariadbd"}
 _EXPECTED = "campaign_cases"
 CHANGES = "+changes"  # after a commit: files of the working tree differed
-# Files that no case depends on: pages, and what chooses cases and reports results.
-_NO_CASE = (".md", "tests/campaign/kept.py", "tests/campaign/parts.py", "tests/campaign/results.py", "zensical.toml")
-_NO_CASE_FOLDERS = ("docs/", "tools/", "benchmarks/", "tests/unit/repository/")
+# Files that no case depends on: pages, benchmarks, and what chooses cases and reports results.
+_NO_CASE = re.compile(
+    r".*\.md|docs/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
+    r"|tests/campaign/(kept|parts|results|dependencies)\.py"
+)
 _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
 
 
@@ -136,17 +141,19 @@ def holding(found: Iterable[Results], head: str) -> list[Results]:
 
 
 def _changed_tests(commit: str, head: str) -> set[str] | None:
-    """Return the test files that changed from one commit to the other; None if other files that cases need did."""
+    """Return the test files that changed from one commit to the other, or use a file that did; None: all cases may."""
     if CHANGES in commit + head:
         return None
     if commit == head:
         return set()
     try:
-        names = set(_git("diff", "--name-only", "--no-renames", commit, head, "--").splitlines())
+        names = _git("diff", "--name-only", "--no-renames", commit, head, "--").splitlines()
     except subprocess.CalledProcessError:  # a commit that this repository does not have
         return None
-    names = {n for n in names if not n.endswith(_NO_CASE) and not n.startswith(_NO_CASE_FOLDERS)}
-    return names if all(Path(n).name.startswith("test_") for n in names) else None
+    names = [n for n in names if not _NO_CASE.fullmatch(n)]
+    if not all(n.startswith("tests/") and n.endswith(".py") for n in names):
+        return None
+    return dependent_files(names, ROOT)
 
 
 class Recorder:

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,11 +53,17 @@ with qbcd.Project.from_dict(data, base_dir=folder) as project:
 """
 
 
+def watched(place: Place) -> dict[str, Any]:
+    """Return a configuration whose stream is compared by Spark."""
+    table = {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent", "engine": "spark"}
+    return config(place.url, table)
+
+
 @pytest.mark.campaign
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_another_one_is_started(how: str, place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
-    data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
+    data = watched(place)
     command = [sys.executable, "-c", CHILD, json.dumps(data), str(workspace), place.url, how]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert ran.stdout.splitlines() == ["[{'c': 1}]", "[]", "[{'c': 1}]"], ran.stderr[-2000:]
@@ -90,7 +96,7 @@ for Files.write in (dying, write):
 
 def test_a_session_that_dies_within_a_poll_is_one_message(place: Place, workspace: Path, spark: SparkSession) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text); INSERT INTO t VALUES (1, 'a'), (2, 'b')")
-    data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "id_rcs", "baseline": "silent"})
+    data = watched(place)
     (workspace / "qbcd.yaml").write_text(json.dumps(data))
     with opened(data, workspace, spark) as project:
         project.stream("s").prepare()

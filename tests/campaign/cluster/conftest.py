@@ -1,14 +1,20 @@
-"""An S3 server for the tests of a folder."""
+"""An S3 server for the tests of a folder, and Java of its own for each of their files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from pyspark import SparkContext
 
 from tests.campaign.cluster.store_scene import BUCKET
+from tests.conftest import driver_jars
 from tests.support.s3_server import S3Server, s3_server
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +22,31 @@ def s3() -> Iterator[S3Server]:
     with s3_server() as running:
         running.make_bucket(BUCKET)
         yield running
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _java_of_its_own() -> Iterator[None]:
+    """End Java after each file: the next one needs another class path, or another master."""
+    if SparkContext._active_spark_context is not None:
+        pytest.skip("this process has a Spark session of other tests: make campaign PART=cluster")
+    yield
+    if SparkContext._active_spark_context is not None:
+        SparkContext._active_spark_context.stop()
+    if (gateway := SparkContext._gateway) is not None:
+        gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture(scope="module")
+def spark(_java_of_its_own: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session that these tests pass to qbcd."""
+    from qbcd.config.models import SparkConfig
+    from qbcd.spark.session import create_session
+
+    conf = {"spark.sql.shuffle.partitions": "2", "spark.local.dir": str(tmp_path_factory.mktemp("spark"))}
+    session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
+    yield session
+    session.stop()
 
 
 @pytest.fixture

@@ -66,17 +66,17 @@ def test_a_whole_campaign_lacks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Take a file's name, change the file and commit it; return the commit."""
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """Take a file's name and text, change and commit the file; return the commit."""
     root = tmp_path / "repository"
     root.mkdir()
     monkeypatch.setattr(results, "ROOT", root)
     made = count()
 
-    def changed(name: str) -> str:
+    def changed(name: str, text: str = "") -> str:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{next(made)}\n")
+        path.write_text(f"{text}\n# {next(made)}\n")
         subprocess.run(["git", "add", "."], cwd=root, check=True)
         author = ("-c", "user.name=x", "-c", "user.email=x@example.org")
         subprocess.run(["git", *author, "commit", "-q", "-m", name], cwd=root, check=True)
@@ -87,31 +87,45 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str
     return changed
 
 
+A, B = "tests/one/test_a.py::one", "tests/one/test_b.py::two"
+
+
 @pytest.mark.parametrize(
     ("file", "left"),
     [
-        ("docs/page.txt", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
-        ("tests/test_a.py", {"tests/test_b.py::two": "passed"}),
-        ("tests/campaign/kept.py", {"tests/test_a.py::one": "passed", "tests/test_b.py::two": "passed"}),
-        ("tests/support/place.py", None),
+        ("docs/page.txt", {A, B}),
+        ("README.md", {A, B}),
+        ("tests/campaign/kept.py", {A, B}),
+        ("tests/one/test_a.py", {B}),
+        ("tests/support/imported.py", {B}),
+        ("tests/support/started.py", {B}),
+        ("tests/support/unused.py", {A, B}),
+        ("tests/two/conftest.py", {A, B}),
+        ("tests/one/conftest.py", set()),
+        ("tests/conftest.py", set()),
+        ("tests/golden/one.sql", None),
         ("qbcd/x.py", None),
         ("pyproject.toml", None),
     ],
 )
 def test_results_hold_until_what_they_depend_on_changes(
-    repository: Callable[[str], str], tmp_path: Path, file: str, left: dict[str, str] | None
+    repository: Callable[..., str], tmp_path: Path, file: str, left: set[str] | None
 ) -> None:
-    first = repository("tests/test_a.py")
-    cases = [case("tests/test_a.py::one"), case("tests/test_b.py::two"), case("tests/test_b.py::three", "failed")]
+    for name in ("qbcd/x.py", "tests/one/conftest.py", "tests/support/started.py", "tests/one/test_b.py"):
+        repository(name)
+    repository("tests/support/imported.py", "RUN = ['-m', 'tests.support.started']")
+    repository("tests/one/test_a.py", "from tests.support.imported import RUN")
+    first = repository("README.md")
+    cases = [case(A), case(B), case("tests/one/test_b.py::three", "failed")]
     found = results.read([written(tmp_path, "1", first, *cases)])
     assert results.holding(found, first) == found
     second = repository(file)
     there = results.holding(found, second)
-    assert [(r.commit, r.outcomes) for r in there] == ([] if left is None else [(second, left)])
+    assert [(r.commit, set(r.outcomes)) for r in there] == ([] if left is None else [(second, left)])
 
 
 def test_a_case_that_failed_earlier_has_no_result_until_it_runs_again(
-    repository: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repository: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     first = repository("README.md")
     expected: dict[str, object] = {"expect": ["tests/test_a.py::one", "tests/test_b.py::two"]}
@@ -132,7 +146,7 @@ def test_a_case_that_failed_earlier_has_no_result_until_it_runs_again(
 
 
 def test_a_tree_with_changes_has_no_results(
-    repository: Callable[[str], str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    repository: Callable[..., str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     written(tmp_path, "1", repository("README.md") + results.CHANGES, case("a"))
     arguments = ["--results", str(tmp_path), "--print"]
