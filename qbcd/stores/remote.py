@@ -261,9 +261,13 @@ def _hdfs(server: str, storage: Mapping[str, Any]) -> fs.FileSystem:
     own = {name: str(int(limit.total_seconds() * 1000)) for name in _HDFS_LIMITS} if limit else None
     try:
         return fs.HadoopFileSystem(host or "default", int(port or 0), user=storage.get("user"), extra_conf=own)
-    except OSError:
-        if storage.get("user") or importlib.util.find_spec("hdfs_native") is None:
+    except OSError as error:
+        if "libhdfs" not in str(error) and "libjvm" not in str(error):
             raise
+        if storage.get("user") or importlib.util.find_spec("hdfs_native") is None:
+            remedy = "set HADOOP_HOME and CLASSPATH for libhdfs"
+            remedy += "" if storage.get("user") else ", or: pip install 'qbcd[hdfs]'"
+            raise ConfigError("hdfs:// needs libhdfs, which cannot be loaded", remedy=remedy) from error
     from hdfs_native.fsspec import HdfsFileSystem  # for machines without libhdfs
 
     named: dict[str, Any] = {"host": host, "port": int(port)} if port else {"host": host}
