@@ -210,7 +210,8 @@ class Matcher:
         homes = list({id(home): home for home in self._homes.values()}.values())
         if homes and table.num_rows:
             with self._loaded(table) as images:
-                for start in range(0, len(homes), SHAPES_PER_QUERY):
+                # Deletes without old values have no rows that a condition could meet.
+                for start in range(0, len(homes) if images else 0, SHAPES_PER_QUERY):
                     some = homes[start : start + SHAPES_PER_QUERY]
                     parts = [_part(home, image) for home in some for image in images]
                     rows: Any = self._database.sql(duckdb_sql(render("subscription_matches", parts=parts)))

@@ -376,6 +376,14 @@ def test_many_calls_with_one_event_use_the_index_until_a_subscription_changes() 
         assert matcher.match(events).column("id").to_pylist() == ["n", "t"]
 
 
+def test_deletes_without_old_values_meet_nothing() -> None:
+    deleted = pa.Table.from_pylist([{"op": "d", "before": None, "after": None, "changed": None}], schema=SCHEMA)
+    with Matcher(SCHEMA, old_values=False) as matcher:
+        assert matcher.add([Subscription("all", "TRUE"), Subscription("late", "status = 'late'")]) == {}
+        for _ in range(WORTH + 1):  # by a join, then by the index for few events
+            assert matcher.match(deleted).num_rows == 0
+
+
 @settings(deadline=None, max_examples=1)
 @given(rows=st.lists(st.tuples(st.none() | ROWS, st.none() | ROWS), min_size=12, max_size=16))
 def test_few_events_match_as_by_a_join(rows: list[tuple[dict[str, Any] | None, dict[str, Any] | None]]) -> None:
