@@ -49,7 +49,7 @@ def test_a_batch_for_each_subscription(database: str, workspace: Path) -> None:
 def test_other_sinks_take_no_parts(database: str, workspace: Path) -> None:
     place = place_of(database)
     data = project_of(place, split=True)
-    data["sinks"]["hooks"] = {"type": "console"}
+    data["sinks"] = {**data["sinks"], "hooks": {"type": "console"}}
     with opened(data, workspace) as project, pytest.raises(ConfigError, match="takes no batches that are split"):
         project.stream("s").prepare()
 
