@@ -7,6 +7,7 @@ server is missing are skipped; the last lines of the run say how many and why.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
@@ -196,6 +197,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     }
     session = create_session(SparkConfig(master="local[2]", conf=conf), driver_jars())
+    session.sparkContext.pythonExec = sys.executable  # not the python3 of the PATH, which may be another version
     yield session
     session.stop()
 

@@ -6,6 +6,7 @@ import ipaddress
 import os
 import re
 
+import sqlalchemy
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -39,6 +40,9 @@ def parse_url(text: str | URL) -> URL:
         raise _bad_url(str(text)) from None
     if url.port is not None and not 0 < url.port < 65536:
         raise BadUrl("the port in the URL is not between 1 and 65535", "write the server's port, such as 5432")
+    if url.host and "%" in (url.database or "") and sqlalchemy.__version__.startswith("2.0."):
+        what = "SQLAlchemy 2.0 does not decode a percent-encoded name of a database"
+        raise BadUrl(what, "pip install 'sqlalchemy>=2.1', or give the database a name without special characters")
     # a plain @ or / in a password would become part of host or database, which messages show
     if "@" in (url.host or "") or (url.host and "@" in (url.database or "")):
         raise BadUrl("there is an @ after the user part of the URL")

@@ -296,8 +296,9 @@ def _far(text: str) -> str:
         return text
     year = 1 - int(found["year"]) if found["bc"] else int(found["year"])
     cycle = year // _CYCLE * _CYCLE - _CYCLE  # the calendar repeats
-    try:
-        moment = datetime.fromisoformat(f"{year - cycle:04}-{found['rest'].replace('T', ' ')}".ljust(19, "0"))
+    whole, _, part = found["rest"].replace("T", " ").partition(".")
+    try:  # Python 3.10 reads no other number of digits than six
+        moment = datetime.fromisoformat(f"{year - cycle:04}-{whole}".ljust(19, "0") + f".{part[:6]:<06}")
     except ValueError:  # no day, as MariaDB accepts them
         return text
     moment -= timedelta(seconds=_seconds(found["zone"] or ""))

@@ -147,7 +147,10 @@ def _launched(conf: SparkConf, stderr: int, timeout: float) -> Any:
     module: Any = java_gateway
     popen, started = module.Popen, list[Any]()
 
-    def recorded(*arguments: Any, **named: Any) -> Any:
+    def recorded(*arguments: Any, preexec_fn: Callable[[], None] | None = None, **named: Any) -> Any:
+        # PySpark would keep the terminal's interrupts from Java by a function that runs between fork and exec. There
+        # libraries whose threads did not come along can wait for ever, as the client of HDFS does.
+        named["start_new_session"] = preexec_fn is not None
         started.append(popen(*arguments, **named))
         return started[-1]
 

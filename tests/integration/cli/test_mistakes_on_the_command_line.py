@@ -55,9 +55,9 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, wor
     [
         ("chek", 2, "No such command 'chek'", "Did you mean 'check'"),
         ("frobnicate", 2, "No such command 'frobnicate'", "qbcd -h"),
-        ("run --onse", 2, "No such option: --onse", "--once"),
-        ("prepare --dryrun", 2, "No such option: --dryrun", "--dry-run"),
-        ("status --chek", 2, "No such option: --chek", "--check"),
+        ("run --onse", 2, "No such option", "--once"),
+        ("prepare --dryrun", 2, "No such option", "--dry-run"),
+        ("status --chek", 2, "No such option", "--check"),
         ("status ordrs", 2, 'there is no stream "ordrs"', 'did you mean "orders"?'),
         ("run --once ordrs", 2, 'there is no stream "ordrs"', 'did you mean "orders"?'),
         ("run --prepare xyzzy", 2, 'there is no stream "xyzzy"', "orders, customers"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from urllib.parse import parse_qsl
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import URL, make_url
 
 from qbcd.catalog.source import Source
 from qbcd.config.databases import BUILT_CONNECTORS
@@ -78,7 +78,8 @@ def test_tls_files_travel_to_both() -> None:
 
 
 def test_jdbc_urls() -> None:
-    written = PG.sessions.jdbc_url(make_url("postgresql://u:CANARY@[::1]/a%2Fb%3Fc"))
+    odd = URL.create("postgresql", username="u", password="CANARY", host="::1", database="a/b?c")
+    written = PG.sessions.jdbc_url(odd)
     assert written.startswith("jdbc:postgresql://[::1]:5432/a%2Fb%3Fc?")
     assert "CANARY" not in written
     with pytest.raises(ConfigError, match="names no database"):
