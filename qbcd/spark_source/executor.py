@@ -258,11 +258,16 @@ def _parts(part: range | None, number: int) -> Iterator[range | None]:
 def _typed(found: pa.RecordBatch, schema: pa.Schema, fixed: tuple[Any, ...]) -> pa.RecordBatch:
     """Return columns with the schema's types; the last ones are constant."""
     count = len(schema) - len(fixed)
-    columns = [found.column(i).cast(schema.field(i).type) for i in range(count)]
+    columns = [_cast(found.column(i), schema.field(i).type) for i in range(count)]
     columns += [
         pa.repeat(pa.scalar(value, schema.field(count + i).type), found.num_rows) for i, value in enumerate(fixed)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    # a column without a value is of integers before DuckDB 2
+    return pa.nulls(len(values), kind) if values.null_count == len(values) else values.cast(kind)
 
 
 def _explained(error: Exception, stream: str) -> QbcdError:
