@@ -175,7 +175,7 @@ def test_wide_rows_are_read_in_smaller_pieces(tmp_path: Path) -> None:
 def test_a_row_that_does_not_fit_is_one_message(tmp_path: Path) -> None:
     small = LocalDatabase(8 << 20, tmp_path)
     header = header_of([("k", Travel("text"))], counts={"c": 1})
-    sql = "SELECT 'c' AS op, NULL AS reason, NULL AS pair_id, 0 AS ordinal, NULL AS changed, NULL::text AS b_0"
+    sql = "SELECT 'c' AS op, NULL AS reason, NULL AS pair_id, 0 AS ordinal, NULL::text AS changed, NULL::text AS b_0"
     columns = ("op", "reason", "pair_id", "ordinal", "changed", "b_0", "a_0")
     rows = LocalRows(small, Query(f"{sql}, repeat('x', 20000000) AS a_0 FROM range(1)", columns))
     with pytest.raises(LocalFailed, match=r"^stream orders: DuckDB ran out of memory.*local_memory"):
