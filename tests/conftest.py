@@ -6,6 +6,7 @@ server is missing are skipped; the last lines of the run say how many and why.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import sys
 from collections import Counter
@@ -70,6 +71,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         selected = results.chosen(config, part, in_part)
         config.hook.pytest_deselected(items=[item for item in items if item not in selected])
         items[:] = selected
+
+
+@pytest.fixture(autouse=True)
+def _no_dump_of_stacks(request: pytest.FixtureRequest) -> None:
+    """Cancel pytest's dump of all stacks for cases of the campaign: of a long one it shows nothing, and it can crash."""
+    if request.node.get_closest_marker("campaign"):
+        faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,6 +15,7 @@ PACKAGES = {
     *(
         "annotated_doc",
         "annotated_types",
+        "attr",  # by Rich 13, where it is installed
         "click",
         "cython_runtime",
         "dateutil",
