@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(autouse=True)
 def _no_dump_of_stacks(request: pytest.FixtureRequest) -> None:
-    """Cancel pytest's dump of all stacks for cases of the campaign: of a long one it shows nothing, and it can crash."""
+    """Cancel the dump of all stacks for cases of the campaign: of a long one it shows nothing, and it can crash."""
     if request.node.get_closest_marker("campaign"):
         faulthandler.cancel_dump_traceback_later()
 
