@@ -24,14 +24,18 @@ def s3() -> Iterator[S3Server]:
         yield running
 
 
+def _running() -> SparkContext | None:
+    return SparkContext._active_spark_context
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _java_of_its_own() -> Iterator[None]:
     """End Java after each file: the next one needs another class path, or another master."""
-    if SparkContext._active_spark_context is not None:
+    if _running() is not None:
         pytest.skip("this process has a Spark session of other tests: make campaign PART=cluster")
     yield
-    if SparkContext._active_spark_context is not None:
-        SparkContext._active_spark_context.stop()
+    if (context := _running()) is not None:
+        context.stop()
     if (gateway := SparkContext._gateway) is not None:
         gateway.shutdown()
         SparkContext._gateway = SparkContext._jvm = None
