@@ -90,7 +90,7 @@ def test_other_commands_end_with_the_statement_in_hand(cli: Cli, workspace: Path
 @pytest.mark.campaign
 def test_an_interrupt_while_java_is_starting(database: str, cli: Cli, workspace: Path) -> None:
     """Java must have started before it can be ended, so that no process is left behind."""
-    (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs"))
+    (workspace / "qbcd.yaml").write_text(CONFIG.format(url=database).replace("mds", "id_rcs, engine: spark"))
     process = spawn(workspace, "prepare", "a")
     wait_until(lambda: bool(java_below(process.pid)), what="Java that is starting")
     started = java_below(process.pid)
