@@ -133,6 +133,7 @@ WRITTEN_AGAIN = frozenset(
         "logicaland",
         "logicalor",
         "lower",
+        "makeinterval",
         "max",
         "md5",
         "min",

@@ -16,6 +16,7 @@ from qbcd.api import parts_of
 from qbcd.catalog.query_table import probe_query
 from qbcd.catalog.source import Source
 from qbcd.connectors.queries import SupportsQueryColumns
+from qbcd.queries.syntax_tree import NotIncremental
 from qbcd.strategies.incremental.query_tables import skeleton_of
 from tests.support.places import Place
 from tests.support.project import config, opened
@@ -82,6 +83,8 @@ sum(distinct n) ;; bit_or(n) ;; coalesce(sum(n),0) ;; max(t)-min(t) ;; variance(
 string_agg(distinct v, ',') ;; any_value(m) ;; array_agg(distinct n)
 """
 
+REFUSED = ("x IS NULL", "json_agg(n ORDER BY n)", "mode() WITHIN GROUP (ORDER BY n)", "any_value(m)")
+
 
 def definitions() -> Iterator[tuple[str, str]]:
     """Return (definition, key) of a view for each form."""
@@ -100,6 +103,10 @@ def test_a_definition_means_the_same_where_it_is_written_again(place: Place, wor
         source = parts_of(project).open_stream("q").source
         for number, (definition, key) in enumerate(definitions()):
             place.sql(f"CREATE VIEW v{number} AS {definition}")
+            if any(f" {form} AS c " in definition for form in REFUSED):
+                with pytest.raises(NotIncremental, match="may not reproduce exactly|name its columns"):
+                    _written_again(source, f"public.v{number}", key)
+                continue
             theirs, ours = f"SELECT * FROM public.v{number}", _written_again(source, f"public.v{number}", key)
             assert _seen(source, ours) == _seen(source, theirs), ours
 

@@ -46,7 +46,8 @@ substring(s, 2, 3);; substring(s FROM 2 FOR 3);; substr(s, 2);; substring(s FROM
 date_trunc('hour', z);; to_char(at, 'YYYY-MM-DD HH24:MI:SS');; to_char(n, '999');; to_number('12' || abs(n), '999')
 translate(s, 'eo', 'EO');; trim(s);; btrim(s, 'E');; ltrim(s);; rtrim(s, 's');; trim(BOTH 'E' FROM s);; trunc(d)
 trunc(d, 2);; width_bucket(d, 0, 100, 5);; regexp_count(s, 'o');; EXISTS (SELECT 1 FROM v AS y WHERE y.id = v.n)
-age(at, day::timestamp);; cardinality(a);; make_date(2024, 2, abs(n));; octet_length(s);; quote_literal(s)
+age(at, day::timestamp);; cardinality(a);; make_date(2024, 2, abs(n));; make_interval(days => n)
+make_interval(1, 2, secs => 1.5);; octet_length(s);; quote_literal(s)
 at + interval '1 day';; at - interval '2 hours 3 min';; at + '1 day 02:00'::interval;; z AT TIME ZONE 'Asia/Tokyo'
 at + n * interval '90 min';; day + 3;; day - date '2020-01-01';; date '2024-01-01' + time '10:00';; n BETWEEN 0 AND 8
 n BETWEEN SYMMETRIC 8 AND 0;; n IS DISTINCT FROM 7;; (n > 1) IS NOT TRUE;; n NOTNULL;; s LIKE 'E%';; s NOT ILIKE 'e%'
