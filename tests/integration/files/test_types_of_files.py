@@ -124,6 +124,8 @@ def test_equal_values_of_another_type(
         error, events = scene.poll()
         assert isinstance(error, SparkFailed)
         assert events == []
+        scene.data["defaults"] = {"engine": "local"}
+        assert scene.poll() == (None, [])
         return
     assert scene.poll() == (None, []), "equal values are no changes"
     if after is None:
