@@ -77,3 +77,19 @@ def test_options_of_an_archive(tmp_path: Path) -> None:
     assert f'"-XX:SharedArchiveFile={archive}"' in options(archive, ("-Xmx2g", ""))
     for said in ("-Xshare:off", "-XX:SharedArchiveFile=/own.jsa", "-XX:ArchiveClassesAtExit=/own.jsa"):
         assert options(archive, ("", said)) == ""
+
+
+STARTS = """
+import os, time
+from qbcd.config.models import SparkConfig
+from qbcd.spark.session import launch
+
+os.register_at_fork(after_in_child=lambda: time.sleep(3600))  # as a library whose threads did not come along
+launch(SparkConfig(master="local[1]"), [])
+print("started")
+"""
+
+
+def test_no_code_runs_between_fork_and_exec() -> None:
+    ran = subprocess.run([sys.executable, "-c", STARTS], capture_output=True, text=True, timeout=120, check=False)
+    assert ran.stdout == "started\n", ran.stderr
