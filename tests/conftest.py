@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
+import signal
 import sys
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -39,6 +40,10 @@ if TYPE_CHECKING:
 
 # pytest-xdist passes the width of the terminal to its processes, and our tables would be fitted to it.
 os.environ.pop("COLUMNS", None)
+
+# A shell ignores interrupts in what it starts in the background, and so would the processes that tests interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Java processes that a test starts end before the second compiler pays off.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
