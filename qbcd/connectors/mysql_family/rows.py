@@ -53,6 +53,8 @@ def rows_of_each(conn: Connection, queries: Sequence[Query]) -> list[list[dict[s
 
     One without a result has none. After an error, none of the later ones was executed.
     """
+    if not queries:  # the server refuses a text without a statement
+        return []
     driver: Any = conn.connection.driver_connection
     with driver.cursor() as cursor:
         texts = [cursor.mogrify(sql.replace('"', "`").strip(), params) for sql, params in queries]

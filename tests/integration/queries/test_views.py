@@ -15,7 +15,7 @@ import qbcd
 from qbcd.api import parts_of
 from qbcd.errors import ConfigError, MissingPrivilege, QbcdError, Refused, SchemaChanged
 from qbcd.planning import plan_of
-from tests.support.places import Place
+from tests.support.places import Place, over
 from tests.support.project import config, opened
 from tests.support.query_streams import detect, replica_differs
 
@@ -289,3 +289,22 @@ def test_a_replaced_view_stops_a_stream_with_a_lake_replica(views: Place, worksp
                 list(work.site.detect(plan, work.settings, held))
         with pytest.raises(SchemaChanged, match="has another definition now"):
             detect(project, "plain")
+
+
+@over(elsewhere=["mariadb"])
+def test_two_views_of_one_table(place: Place, workspace: Path) -> None:
+    for text in (
+        "CREATE TABLE orders (id integer PRIMARY KEY, amount integer)",
+        "CREATE VIEW small AS SELECT id, amount FROM orders WHERE amount < 10",
+        "CREATE VIEW large AS SELECT id, amount FROM orders WHERE amount > 20",
+        "INSERT INTO orders VALUES (1, 5), (2, 15), (3, 25)",
+    ):
+        place.sql(text)
+    schema = place.quote(place.schema)
+    query = f"SELECT id FROM {schema}.small AS v UNION ALL SELECT id FROM {schema}.large AS w"
+    table = {"name": "s", "query": query, "key": ["id"], "strategy": {"type": "vbd", "variant": "compare"}}
+    with opened(config(place.url, table), workspace) as project:
+        project.stream("s").prepare()
+        place.sql("UPDATE orders SET amount = 1 WHERE id = 2")
+        [found] = project.stream("s").poll()
+        assert [(event["op"], event["key"]) for event in found.rows()] == [("c", {"id": 2})]
