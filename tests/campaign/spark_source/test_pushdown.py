@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+pytest.importorskip("pyspark", minversion="4.1", reason="Spark 4.0 pushes no conditions into a source in Python")
 from pyspark.sql.datasource import (
     EqualNullSafe,
     EqualTo,
