@@ -215,7 +215,7 @@ def test_every_strategy_has_a_variant() -> None:
 
 
 @pytest.mark.campaign
-@over("seed", range(1, 12))
+@over("seed", range(1, 6))
 def test_events_are_those_of_the_model(seed: int, place: Place, workspace: Path, spark: SparkSession) -> None:
     wheres = dict.fromkeys(TWINS, BOTH) if seed == 1 else of(place, both=True)
     run(place, workspace, spark, seed, 2 if seed == 1 else 8, names=PLAIN, shapes=tuple(SHAPES), wheres=wheres)

@@ -1,4 +1,4 @@
-"""60 kills of pollers in deliveries of strategy `tdi`."""
+"""30 kills of pollers in deliveries of strategy `tdi`."""
 
 from __future__ import annotations
 

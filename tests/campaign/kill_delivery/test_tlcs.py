@@ -1,4 +1,4 @@
-"""60 kills of pollers in deliveries of strategy `tlcs`."""
+"""30 kills of pollers in deliveries of strategy `tlcs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""60 kills of pollers in deliveries of strategy `ts`."""
+"""30 kills of pollers in deliveries of strategy `ts`."""
 
 from __future__ import annotations
 

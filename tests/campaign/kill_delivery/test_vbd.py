@@ -1,4 +1,4 @@
-"""60 kills of pollers in deliveries of strategy `vbd`."""
+"""30 kills of pollers in deliveries of strategy `vbd`."""
 
 from __future__ import annotations
 
