@@ -24,6 +24,7 @@ from typing import IO, Any
 import pytest
 
 from tests.campaign.dependencies import dependent_files
+from tests.campaign.parts import PARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "QBCD_CAMPAIGN_RESULTS"
@@ -205,8 +206,22 @@ class Recorder:
         self._file.flush()
 
 
+class PartFiles:
+    """A pytest plugin that reads no test file in which `part` has no case."""
+
+    def __init__(self, part: str) -> None:
+        self._places = PARTS[part].places
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Return True for a file of another part."""
+        if collection_path.suffix != ".py":
+            return None
+        return None if collection_path.relative_to(ROOT).as_posix().startswith(self._places) else True
+
+
 def register(config: pytest.Config, part: str) -> None:
-    """Let a run of `part` write its file."""
+    """Let a run of `part` read only its files and write the file of its results."""
+    config.pluginmanager.register(PartFiles(part), "campaign-files")
     if not _is_worker(config) and not config.getoption("collectonly"):
         config.pluginmanager.register(Recorder(line_of(part)), "campaign-results")
 
