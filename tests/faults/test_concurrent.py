@@ -192,7 +192,7 @@ class Bank:
     def __init__(self, place: Place, folder: Path, spark: SparkSession, engine: str = "local") -> None:
         place.sql("CREATE TABLE bank (id integer PRIMARY KEY, cents bigint)")
         place.insert("bank", [(i, 1000) for i in range(1, ACCOUNTS + 1)])
-        strategy = {"type": "id_rcs", "rows_per_range": RANGE}
+        self.place, strategy = place, {"type": "id_rcs", "rows_per_range": RANGE}
         table = {"name": "b", "table": place.table("bank"), "strategy": strategy, "engine": engine}
         self.project = opened(config(place.url, table, source={"connections": 4}), folder, spark)
         self.project.stream("b").prepare()
@@ -203,7 +203,7 @@ class Bank:
         A read has all ranges, or one group of them if `by` is given.
         """
         stream = parts_of(self.project).open_stream("b")
-        site = stream.site
+        site, pinned = stream.site, self.place.kind == "postgresql"
         assert isinstance(site, LakeSite)
         found = []
         with site.context.hold() as held:
@@ -213,7 +213,9 @@ class Bank:
             lake = LakePoll(site.context, plan, site.context.strategy(plan), stream.settings, held)
             for _ in range(reads):
                 with ExitStack() as work:
-                    snapshot = work.enter_context(snapshot_of(stream.source, plan, held.row.checkpoint, one_state=True))
+                    snapshot = work.enter_context(
+                        snapshot_of(stream.source, plan, held.row.checkpoint, one_state=pinned)
+                    )
                     table = work.enter_context(lake.at(snapshot, DueRanges.every(known)).on_engine(ACCOUNTS))
                     fetched = fetch_rows(table, checksums(table, known))
                 rows = parquet.read_table(site.context.files.root / fetched.part_id)

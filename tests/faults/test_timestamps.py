@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from sqlalchemy.engine import Connection
 
 from qbcd import watermark
 from qbcd.connectors.base import HighWater
+from qbcd.connectors.mysql_family.watermarks import FamilyWatermarks
 from qbcd.connectors.postgresql.watermarks import PostgresWatermarks
 from qbcd.errors import ClockSetBack, Refused, SourceChanged
 from tests.support.places import Place, over
@@ -178,13 +178,14 @@ def test_a_clock_that_was_set_back_with_a_lake_replica(
 @contextmanager
 def hours_ahead(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Set the server's clock ahead, as qbcd reads it."""
-    real = PostgresWatermarks.high_water
 
-    def high_water(connection: Connection) -> HighWater:
-        return replace(found := real(connection), clock=watermark.shifted(found.clock, timedelta(hours=2)))
+    def ahead(found: HighWater) -> HighWater:
+        return replace(found, clock=watermark.shifted(found.clock, timedelta(hours=2)))
 
+    of_postgres, of_family = PostgresWatermarks.high_water, FamilyWatermarks.high_water
     with monkeypatch.context() as patch:
-        patch.setattr(PostgresWatermarks, "high_water", staticmethod(high_water))
+        patch.setattr(PostgresWatermarks, "high_water", staticmethod(lambda conn: ahead(of_postgres(conn))))
+        patch.setattr(FamilyWatermarks, "high_water", lambda self, conn: ahead(of_family(self, conn)))
         patch.setattr(
             watermark,
             "safe_high_watermark",
