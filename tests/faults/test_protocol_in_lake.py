@@ -223,18 +223,18 @@ def test_a_key_that_lost_its_constraint_is_read_in_full(
 def test_a_window_that_is_empty_by_the_time_it_is_read(
     database: str, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fetch = stage.write_stage
+    read = stage.frame  # the local engine reads the rows here
 
     def overtaken(*args: Any) -> Any:
         sql(database, "DELETE FROM t WHERE id = 500")
-        return fetch(*args)
+        return read(*args)
 
     with scene_of(database, workspace, "ts_spark", spark) as scene:
         scene.begin()
         sql(database, "INSERT INTO t (id, v, at) VALUES (500, 'short', sysdate(6))")
         time.sleep(PAST_THE_MARGIN)
         with monkeypatch.context() as patched:
-            patched.setattr("qbcd.sites.lake.modes.window.write_stage", overtaken)
+            patched.setattr("qbcd.sites.lake.modes.window.frame", overtaken)
             report = scene.poll().report
         assert report is not None
         assert report.header is None

@@ -367,7 +367,7 @@ def recreate(seen: Watched) -> None:
         "ALTER TABLE t RENAME TO old_t; CREATE TABLE t (LIKE old_t INCLUDING ALL);"
         "INSERT INTO t SELECT * FROM old_t; DROP TABLE old_t"
         if seen.place.kind == "postgresql"
-        else "ALTER TABLE t ADD COLUMN more int"
+        else f"ALTER TABLE t ADD COLUMN more_{time.monotonic_ns()} int"
     )
 
 

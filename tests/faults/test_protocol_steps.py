@@ -281,7 +281,7 @@ def test_a_lost_commit(
 
 
 def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark: SparkSession) -> Scene:
-    """Return a scene whose commits pass the proxy.
+    """Return a scene whose commits pass the proxy, in plain text.
 
     They are in the source for MDS, in a state database for ID/RCS.
     """
@@ -290,7 +290,9 @@ def scene_behind(port: int, strategy: str, place: Place, workspace: Path, spark:
         return Scene(place.url, workspace, strategy, spark, source_url=behind.render_as_string())
     state = place.at(f"{place.name}_state")
     state.create()
-    return Scene(place.url, workspace, strategy, spark, state=behind.set(database=state.name).render_as_string())
+    plain = {} if place.kind == "postgresql" else {"ssl_disabled": "true"}
+    url = behind.set(database=state.name).update_query_dict(plain).render_as_string()
+    return Scene(place.url, workspace, strategy, spark, state=url)
 
 
 # Rules 4 and 20: the sink has the batch, the acknowledgement's reply is lost.

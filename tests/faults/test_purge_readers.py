@@ -15,11 +15,12 @@ from typing_extensions import override
 
 from tests.support.places import Place, over
 from tests.support.project import poll
-from tests.support.watched_polls import COLUMNS, SETTLE, Watched, stamped, word
+from tests.support.watched_polls import COLUMNS, SETTLE, Watched, stamped
 
 NUMBERED = COLUMNS + ", ver bigint NOT NULL DEFAULT 0, seen {at}"
 LATEST = 60  # polls until transactions of the server itself have ended
-GIVEN = {"postgresql": "nextval('ver')", "": "nextval(ver)"}
+SEQUENCE = {"postgresql": "CREATE SEQUENCE ver", "mariadb": "CREATE SEQUENCE ver NOCACHE", "mysql": ""}
+GIVEN = {"postgresql": "nextval('ver')", "mariadb": "nextval(ver)", "mysql": "uuid_short()"}
 
 
 class Purged(Watched):
@@ -29,13 +30,14 @@ class Purged(Watched):
     """
 
     def __init__(self, place: Place, folder: Path, others: dict[str, Any], **more: Any) -> None:
-        place.sql("CREATE SEQUENCE ver" + ("" if place.kind == "postgresql" else " NOCACHE"))
+        if SEQUENCE[place.kind]:
+            place.sql(SEQUENCE[place.kind])
         streams = {"s": stamped(place, "tdi", purge=True), **others}
         super().__init__(place, folder, streams, columns=NUMBERED, **more)
 
     @override
     def flag(self, key: int, flagged: bool = True, conn: Any = None) -> None:
-        number = word(self.place, GIVEN)
+        number = GIVEN[self.place.kind]
         sets = f"gone = {flagged}, at = {self.clock}, seen = {self.clock}, ver = {number}"
         self.run(f"UPDATE t SET {sets} WHERE id = {key}", conn)
 

@@ -27,6 +27,7 @@ from tests.support.places import Place
 from tests.support.project import config, opened, poll
 
 ROWS = 12
+REFRESHED = 0.12  # seconds: InnoDB refreshes its list only if it was not read for a tenth of a second
 SETTLE = 0.01  # longer than margin and lag of `stamped`
 COLUMNS = "v varchar(40), n integer DEFAULT 0, at {at}, gone boolean NOT NULL DEFAULT false, chk bigint"
 AT = {"postgresql": "timestamptz NOT NULL DEFAULT clock_timestamp()", "": "timestamp(6) NOT NULL DEFAULT now(6)"}
@@ -54,7 +55,7 @@ def word(place: Place, words: Mapping[str, str]) -> str:
 def someone_waits(place: Place) -> bool:
     """Return True if a session waits for the lock of a row."""
     if place.kind != "postgresql":
-        time.sleep(0.12)  # InnoDB refreshes its list only if it was not read for a tenth of a second
+        time.sleep(REFRESHED)
     return bool(place.sql(word(place, WAITS)))
 
 
@@ -63,8 +64,13 @@ def comes_to_rest(place: Place) -> bool:
 
     A transaction of the server itself (thread 0, after a table was made) may last longer: it ends by itself.
     """
+
+    def at_rest() -> bool:
+        time.sleep(REFRESHED)
+        return not place.sql(WORKS)
+
     try:
-        wait_until(lambda: not place.sql(WORKS), timeout=1.0)
+        wait_until(at_rest, timeout=1.0)
     except TimeoutError:
         return False
     return True
