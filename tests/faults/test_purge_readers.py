@@ -6,7 +6,6 @@ The streams reach it by other paths and columns. See docs/design/protocol.md#rul
 from __future__ import annotations
 
 import time
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +73,9 @@ class Purged(Watched):
             assert self.poll() == []
             assert self.there(5)
             assert self.outcome.report is not None
-            for warning, remark in zip_longest(self.outcome.report.warnings, remarks):
+            warnings = self.outcome.report.warnings
+            assert len(warnings) == len(remarks), warnings
+            for warning, remark in zip(warnings, remarks, strict=True):
                 assert remark in warning
 
     def is_purged(self) -> None:

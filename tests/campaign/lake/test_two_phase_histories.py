@@ -32,7 +32,7 @@ def test_changed_rows_are_fetched_by_key(
     rounds: list[bool] = []
     fetch = two_phase.fetch
     monkeypatch.setattr(two_phase, "SAVED_BYTES", -(10**12))
-    monkeypatch.setattr(two_phase, "MOST_KEYS", 4)
+    monkeypatch.setattr(two_phase, "MOST_KEYS", 3)
     monkeypatch.setattr(two_phase, "KEYS_PER_STATEMENT", 3)
     monkeypatch.setattr(two_phase, "HELD_ROWS", 1)  # several tasks, one after the other
 

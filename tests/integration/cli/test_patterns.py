@@ -136,7 +136,7 @@ def test_auto_chooses_for_each_table_of_a_pattern(
     assert {name: one["chosen_by_auto"] for name, one in found.items()} == dict.fromkeys("abc", True)
     assert [found[name]["strategy"] for name in "ab"] == ["id_rcs"] * 2, "chosen while it might not write"
     sent = [one["last_poll"]["cost"]["statements"] for one in found.values()]
-    assert min(sent) > 5, "streams share sessions, and each has its own statements"
+    assert min(sent) > 3, "streams share sessions, and each has its own statements"
     assert cli("check").code == 0
 
 

@@ -38,6 +38,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LATER = pytest.mark.campaign
+NARROWEST = {  # the first case of each kind, as the server shows it
+    "postgresql": "smallint to integer",
+    "mariadb": "tinyint(4) to smallint(6)",
+    "mysql": "tinyint to smallint",
+}
 FILES = {
     "duck": {"type": "database", "url": "duckdb:///d.duckdb", "table": "{stream}"},
     "lite": {"type": "database", "url": "sqlite:///l.db", "table": "{stream}"},
@@ -64,8 +69,7 @@ def test_streams_go_on(name: str, place: Place, workspace: Path) -> None:
         assert seen.poll() == []
         (said,) = seen.warnings
         assert said.startswith("wider types in the source: id from int")
-        types = "smallint to integer" if place.kind == "postgresql" else "tinyint(4) to smallint(6)"
-        assert f", c0 from {types}," in said
+        assert f", c0 from {NARROWEST[place.kind]}," in said
         (run, *_) = parts_of(seen.project).state.runs("s")
         assert run.message == said
         table.use()
@@ -157,14 +161,15 @@ def test_a_refusal_names_the_cheapest_way(name: str, place: Place, workspace: Pa
     table = WideTable(place, [Widening("integer", "text", ("5", "6"), "'7'")])
     with WideStream(table, workspace, STRATEGIES[name]) as seen:
         table.widen()
-        with pytest.raises(SchemaChanged, match=r"'c0' of public.t is text now and was integer") as caught:
+        said = rf"'c0' of {place.schema}.t is text.* now and was int"
+        with pytest.raises(SchemaChanged, match=said) as caught:
             seen.poll()
         assert "once it is captured again, qbcd resend s SINK delivers its values" in caught.value.remedy
 
 
 @over("name", ["id_rcs", pytest.param("mds", marks=LATER)], elsewhere=[])
 def test_batches_from_before_are_delivered_as_they_were(name: str, place: Place, workspace: Path) -> None:
-    table = WideTable(place, [case for case in WIDER[kind_of(place)] if case.then == "integer"])
+    table = WideTable(place, [wider_key(place)])
     files = {"lake": {"type": "parquet", "path": "out/lake"}, **FILES}
     with WideStream(table, workspace, STRATEGIES[name], files, **engine(name)) as seen:
         blocked = workspace / "out/lake/s"
@@ -189,7 +194,7 @@ def test_batches_from_before_are_delivered_as_they_were(name: str, place: Place,
 def test_a_target_column_that_something_depends_on(
     name: str, place: Place, workspace: Path, request: pytest.FixtureRequest
 ) -> None:
-    table = WideTable(place, [case for case in WIDER[kind_of(place)] if case.then == "integer"])
+    table = WideTable(place, [wider_key(place)])
     with new_target("postgresql", request, workspace) as target:
         mirror = {"copy": {"type": "database", "url": target.url, "table": "{stream}"}}
         with WideStream(table, workspace, STRATEGIES[name], mirror) as seen:

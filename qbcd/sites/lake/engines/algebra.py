@@ -322,8 +322,17 @@ def _changed(plan: StreamPlan, both: Sequence[int]) -> str:
         f"CASE WHEN {comparable(c, f'r.c{i}')} IS DISTINCT FROM {comparable(c, f's.c{i}')} THEN '{i},' ELSE '' END"
         for i, c in _judged(plan, both)
     ]
-    listed = f"TRIM(BOTH ',' FROM {' || '.join(positions)})" if positions else "''"
+    listed = f"TRIM(BOTH ',' FROM {_concatenated(positions)})" if positions else "''"
     return f"CASE WHEN NOT s.key_id IS NULL AND NOT r.key_id IS NULL THEN {listed} END"
+
+
+def _concatenated(texts: Sequence[str]) -> str:
+    """Return SQL for the texts one after the other, as a balanced tree.
+
+    DuckDB nests expressions at most 1,000 deep, and tables may have more columns.
+    """
+    half = len(texts) // 2
+    return f"({_concatenated(texts[:half])} || {_concatenated(texts[half:])})" if half else texts[0]
 
 
 def _judged(plan: StreamPlan, both: Sequence[int]) -> list[tuple[int, Column]]:

@@ -173,11 +173,11 @@ def _select(plan: StreamPlan, range_id: int) -> tuple[str, tuple[str, ...]]:
 
 def _changed(captured: Sequence[Column], keys: int) -> str:
     positions = [
-        f"CASE WHEN {comparable(c, f'b_{i}')} IS DISTINCT FROM {comparable(c, f'a_{i}')} THEN '{i},' ELSE '' END"
+        f"CASE WHEN {comparable(c, f'b_{i}')} IS DISTINCT FROM {comparable(c, f'a_{i}')} THEN '{i}' END"
         for i, c in enumerate(captured)
         if i >= keys
     ]
-    return f"rtrim({' || '.join(positions)}, ',')" if positions else "''"
+    return f"concat_ws(',', {', '.join(positions)})" if positions else "''"
 
 
 def _flat(batch: pa.RecordBatch, width: int, keys: int) -> pa.Table:
