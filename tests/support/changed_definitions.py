@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from qbcd.polling.outcome import Outcome
 from tests.support.oracle import events
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
-from tests.support.watched_polls import AT, CLOCK, SETTLE, comes_to_rest, stamped, word
+from tests.support.watched_polls import AT, CLOCK, SETTLE, stamped, until_visible, word
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,13 +100,14 @@ class Captured:
         self.place.sql(f"INSERT INTO t (id, a, b, c, region) VALUES ({key}, 'new', 'new', {key}, '{region}')")
 
     def poll(self, **options: Any) -> list[dict[str, Any]]:
-        """Poll once; return the events. On MariaDB and MySQL no other session holds the watermark back."""
-        if self.place.kind == "postgresql":
-            time.sleep(SETTLE)
-        else:
-            comes_to_rest(self.place)
-        self.outcome: Outcome = poll(self.project, "s", **options)[0]
-        return self.fresh()
+        """Poll once; return the events."""
+        found: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
+        for outcome in until_visible(self.place, lambda: poll(self.project, "s", **options)[0]):
+            assert outcome.report is not None
+            self.warnings += outcome.report.warnings
+            found += self.fresh()
+        return found
 
     def fresh(self) -> list[dict[str, Any]]:
         """Return the events since the last call."""
@@ -118,12 +118,6 @@ class Captured:
     def brief_poll(self) -> Brief:
         """Poll once; return (op, id, reason) of the events, sorted."""
         return brief(self.poll())
-
-    @property
-    def warnings(self) -> list[str]:
-        """The warnings of the last poll."""
-        assert self.outcome.report is not None
-        return self.outcome.report.warnings
 
     def verify(self) -> list[Any]:
         """Return the differences between replica and source."""

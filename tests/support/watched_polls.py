@@ -91,6 +91,21 @@ def held_back() -> Iterator[list[bool]]:
         yield found
 
 
+def until_visible(place: Place, once: Callable[[], Outcome]) -> Iterator[Outcome]:
+    """Poll, and again while a session that has just ended holds the watermark back.
+
+    MariaDB lists it for a moment, for long on a slow machine, and the watermark then stays more than a second behind.
+    Polls with a hook of the test are not repeated.
+    """
+    deadline, passing = time.monotonic() + PATIENCE, True
+    while passing and time.monotonic() < deadline:
+        time.sleep(SETTLE)
+        with held_back() as was_held:
+            outcome = once()
+        yield outcome
+        passing = any(was_held) and not hooks._registered and comes_to_rest(place)
+
+
 def stamped(place: Place, name: str, **more: Any) -> dict[str, Any]:
     """Return a strategy by timestamp `at` with the smallest lag."""
     flag = {"delete_flag": "gone"} if name != "ts" else {}
@@ -228,22 +243,12 @@ class Watched:
         return " AND ".join([*shown, "NOT gone"] if "delete_flag" in table["strategy"] else shown) or "true"
 
     def poll(self, name: str = "s", **options: Any) -> list[list[Event]]:
-        """Poll once; return the batches that it sealed, or raise its error.
-
-        The poll is repeated if a session that has just ended held the watermark back: MariaDB lists it for a moment,
-        for long on a slow machine, and the watermark then stays more than a second behind. Polls with a hook of the
-        test are not repeated.
-        """
+        """Poll once; return the batches that it sealed, or raise its error."""
         found: list[list[Event]] = []
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            time.sleep(SETTLE)
-            with held_back() as was_held:
-                self.outcome: Outcome = poll(self.project, name, **options)[0]
+        for outcome in until_visible(self.place, lambda: poll(self.project, name, **options)[0]):
+            self.outcome = outcome
             found += self.fresh(name)
-            passing = any(was_held) and not hooks._registered and comes_to_rest(self.place)
-            if not passing or time.monotonic() > deadline:
-                return found
+        return found
 
     def ops(self, name: str = "s", **options: Any) -> list[list[tuple[int, str]]]:
         """Poll once; return key and op of the events."""

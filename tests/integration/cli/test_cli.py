@@ -431,4 +431,4 @@ def test_the_demo_finds_what_was_applied(workspace: Path) -> None:
             "flights",
             "planes",
         }
-        assert names_in(workspace / "qbcd-demo") == ["events", "lake", "qbcd.yaml"]
+        assert names_in(workspace / "qbcd-demo") == ["events", "lake", "mirror.duckdb", "qbcd.yaml"]

@@ -97,8 +97,7 @@ def test_a_source_that_stops_and_starts_again_has_a_line_for_each(place: Place, 
         try:
             wait_until(lambda: _polls(workspace, "id_away") > 0, what="the first polls")
             place.sql(LOCKED[kind].format(user))
-            if kind != "postgresql":
-                place.end_sessions(user)  # a round keeps its sessions for the next one
+            place.end_sessions(user)  # a round keeps its sessions for the next one
             wait_until(lambda: sum("source away" in line for line in log) >= 2, what="two failed attempts")
             before = _polls(workspace, "mds_one")
             wait_until(lambda: _polls(workspace, "mds_one") > before + 2, what="polls of another source")

@@ -289,7 +289,7 @@ def test_the_right_password_is_shown_nowhere_either(guarded: Place, tmp_path: Pa
     settings |= {"spark.eventLog.compress": "false"}
     data = config(
         guarded.url_as("reader"),
-        {"name": "s", "table": "public.orders", "strategy": "id_rcs", "baseline": "events"},
+        {"name": "s", "table": "public.orders", "strategy": "id_rcs", "baseline": "events", "engine": "spark"},
         source={"password": "${env:SHOP_PASSWORD}"},
         spark={"master": "local[1]", "conf": settings},
     )
