@@ -209,19 +209,19 @@ class Recorder:
 class PartFiles:
     """A pytest plugin that reads no test file in which `part` has no case."""
 
-    def __init__(self, part: str) -> None:
-        self._places = PARTS[part].places
+    def __init__(self, part: str, root: Path) -> None:
+        self._places, self._root = PARTS[part].places, root
 
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Return True for a file of another part."""
         if collection_path.suffix != ".py":
             return None
-        return None if collection_path.relative_to(ROOT).as_posix().startswith(self._places) else True
+        return None if collection_path.relative_to(self._root).as_posix().startswith(self._places) else True
 
 
 def register(config: pytest.Config, part: str) -> None:
     """Let a run of `part` read only its files and write the file of its results."""
-    config.pluginmanager.register(PartFiles(part), "campaign-files")
+    config.pluginmanager.register(PartFiles(part, config.rootpath), "campaign-files")
     if not _is_worker(config) and not config.getoption("collectonly"):
         config.pluginmanager.register(Recorder(line_of(part)), "campaign-results")
 

@@ -59,7 +59,8 @@ def test_long_values_after_short_ones(
 ) -> None:
     monkeypatch.setattr(session, "FETCH_BYTES", BUFFER)
     filled(place, wide, size)
-    table: dict[str, Any] = {"name": "s", "table": place.table("t"), "strategy": strategy, "baseline": "events"}
+    table: dict[str, Any] = {"name": "s", "table": place.table("t"), "strategy": strategy, "engine": "spark"}
+    table |= {"baseline": "events"}
     jdbc = {} if fetchsize is None else {"jdbc": {"fetchsize": fetchsize}}
     with opened(config(place.url, table, source=jdbc), workspace, spark) as project:
         project.stream("s").prepare()
@@ -79,7 +80,7 @@ def test_long_values_after_short_ones(
 def test_too_little_memory_has_words_and_no_trace(place: Place, workspace: Path) -> None:
     place.sql("CREATE TABLE t (id integer PRIMARY KEY, v text)")
     place.sql("INSERT INTO t SELECT i, repeat(md5(i::text), 6000000) FROM generate_series(1, 2) AS i")
-    table = {"name": "s", "table": "public.t", "strategy": "id_rcs"}
+    table = {"name": "s", "table": "public.t", "strategy": "id_rcs", "engine": "spark"}
     data = config(place.url, table, spark={"conf": {"spark.driver.memory": "520m"}})
     (workspace / "qbcd.yaml").write_text(str(data))
     for verbose in (False, True):

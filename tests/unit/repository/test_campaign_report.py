@@ -169,12 +169,14 @@ def test_a_run_writes_its_file_and_continues(tmp_path: Path, processes: str) -> 
     (tmp_path / "conftest.py").write_text(
         "from tests.campaign import results\n"
         "def pytest_addoption(parser):\n    parser.addoption('--remaining', action='store_true')\n"
-        "def pytest_configure(config):\n    results.register(config, 'kill')\n"
-        "def pytest_collection_modifyitems(config, items):\n    items[:] = results.chosen(config, 'kill', items)\n"
+        "def pytest_configure(config):\n    results.register(config, 'mutants')\n"
+        "def pytest_collection_modifyitems(config, items):\n    items[:] = results.chosen(config, 'mutants', items)\n"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nmarkers = campaign\n")
-    (tmp_path / "tests").mkdir()
-    (tmp_path / "tests/test_x.py").write_text(
+    here = tmp_path / "tests/campaign/mutants"
+    here.mkdir(parents=True)
+    (tmp_path / "tests/test_y.py").write_text("raise AssertionError('a file of another part')\n")
+    (here / "test_x.py").write_text(
         "import os, pytest\npytestmark = pytest.mark.campaign\n"
         "@pytest.fixture\ndef broken():\n    yield\n    assert False\n"
         "def test_good(): pass\n"
@@ -190,7 +192,7 @@ def test_a_run_writes_its_file_and_continues(tmp_path: Path, processes: str) -> 
         subprocess.run(command, cwd=tmp_path, env={**os.environ, **more}, capture_output=True, timeout=120, check=False)
         (found,) = results.read((tmp_path / "out").glob("*.jsonl"))
         assert found.commit == results.commit()
-        assert found.reasons.get("tests/test_x.py::test_skipped", "no server") == "no server"
+        assert found.reasons.get("tests/campaign/mutants/test_x.py::test_skipped", "no server") == "no server"
         assert found.not_run == left
         return {name.partition("::")[2]: outcome for name, outcome in found.outcomes.items()}
 
