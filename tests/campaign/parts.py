@@ -73,13 +73,8 @@ PARTS: dict[str, Part] = {
     ),
     **dict(_on_each_database("protocol", "tests/faults/", spark_on=DATABASES)),
     **dict(_on_each_database("histories", "tests/conformance/", spark_on=DATABASES)),
-    **dict(
-        _on_each_database(
-            "tables",
-            "tests/campaign/tables/",
-            "tests/integration/sites/test_attached_partitions.py",
-            spark_on=DATABASES,
-        )
+    **dict(  # the tests name the engine where it matters
+        _on_each_database("tables", "tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py")
     ),
     **dict(_on_each_database("lake", "tests/integration/lake/", "tests/campaign/lake/", spark_on=DATABASES)),
     "files": Part(("tests/integration/files/", "tests/unit/files/test_readers.py", "tests/unit/files/test_mutated.py")),
