@@ -243,9 +243,7 @@ def prepared(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         ({"type": "id_rcs", "replica": "digest"}, "its replica keeps digests"),
         pytest.param("tlcs", "its replica keeps digests", marks=pytest.mark.campaign),
         pytest.param(
-            {"type": "ts", "timestamp": "at", "replica": "none", "deletes": "ignore"},
-            "it keeps no replica",
-            marks=pytest.mark.campaign,
+            {"type": "ts", "timestamp": "at", "replica": "none"}, "it keeps no replica", marks=pytest.mark.campaign
         ),
     ],
 )
