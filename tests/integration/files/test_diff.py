@@ -349,14 +349,12 @@ def test_too_little_memory_names_the_option(folder: Path) -> None:
     assert failed.value.remedy == "give more than 4MB: --memory"
 
 
-decoded = pytest.mark.skipif(sqlalchemy.__version__.startswith("2.0."), reason="refused with SQLAlchemy 2.0")
-
-
-@pytest.mark.parametrize(
-    ("database", "named"), [("shop?connect_timeout=1", "shop"), pytest.param("a%20b", "database", marks=decoded)]
-)
+@pytest.mark.parametrize(("database", "named"), [("shop?connect_timeout=1", "shop"), ("a%20b", "database")])
 def test_errors_name_the_database_of_an_operand(database: str, named: str, folder: Path) -> None:
-    with pytest.raises(QbcdError, match=rf"source {named} \(127\.0\.0\.1:1\) cannot be reached"):
+    said = rf"source {named} \(127\.0\.0\.1:1\) cannot be reached"
+    if "%" in database and sqlalchemy.__version__.startswith("2.0."):
+        said = "SQLAlchemy 2.0 does not decode a percent-encoded name of a database"
+    with pytest.raises(QbcdError, match=said):
         qbcd.diff("a.csv", f"postgresql://reader@127.0.0.1:1/{database}#public.t", key="id")
 
 
