@@ -73,7 +73,7 @@ PARTS: dict[str, Part] = {
     ),
     **dict(_on_each_database("protocol", "tests/faults/", spark_on=DATABASES)),
     **dict(_on_each_database("histories", "tests/conformance/", spark_on=DATABASES)),
-    **dict(  # the tests name the engine where it matters
+    **dict(  # not with Spark: half of the cases name the local engine, the others would start a Java each
         _on_each_database("tables", "tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py")
     ),
     **dict(_on_each_database("lake", "tests/integration/lake/", "tests/campaign/lake/", spark_on=DATABASES)),

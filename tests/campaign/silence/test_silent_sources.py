@@ -35,7 +35,7 @@ pytestmark = pytest.mark.campaign
 
 LIMIT = 1  # seconds of each limit
 SPARK_LIMIT = 8  # seconds of a call of Java; a healthy one takes less on busy cores
-MARGIN = 1.5  # seconds in which busy cores run what is left of a failing poll
+MARGIN = 0.8  # seconds in which busy cores run what is left of a failing poll; two limits in a row are too long
 SPARK_MARGIN = 2.0  # the same where Spark must give up a job
 CONTROL, READERS = 60, 40  # faults of each kind on each database: on sessions of the driver, and on those of Spark
 BLOCK = 10  # faults that share a database

@@ -36,7 +36,7 @@ from tests.support.table_targets import FamilyPlace, PostgresTargetPlace, Target
 pytestmark = pytest.mark.campaign
 
 LIMIT = 1  # seconds of each limit
-MARGIN = 1.5
+MARGIN = 0.7
 CONNECT = 2  # seconds: libpq's least limit of a connection
 BATCHES = 8
 POINTS = ("before_publish", "mid_publish")
