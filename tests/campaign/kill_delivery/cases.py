@@ -11,7 +11,7 @@ from tests.campaign.kill_delivery.tables import VARIANTS
 from tests.conftest import may_have
 from tests.support.places import FIRST, NO_DELTA, OTHERS, new_place, server_of
 
-SEEDS = range(6)
+SEEDS = range(3)
 
 
 def killed(strategy: str, seed: int, request: pytest.FixtureRequest, folder: Path) -> None:

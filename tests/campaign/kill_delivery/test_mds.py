@@ -1,4 +1,4 @@
-"""30 kills of pollers in deliveries of strategy `mds`."""
+"""15 kills of pollers in deliveries of strategy `mds`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""30 kills of pollers in deliveries of strategy `tdi`."""
+"""15 kills of pollers in deliveries of strategy `tdi`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""30 kills of pollers in deliveries of strategy `tlcs`."""
+"""15 kills of pollers in deliveries of strategy `tlcs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""30 kills of pollers in deliveries of strategy `ts`."""
+"""15 kills of pollers in deliveries of strategy `ts`."""
 
 from __future__ import annotations
 

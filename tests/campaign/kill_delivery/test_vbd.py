@@ -1,4 +1,4 @@
-"""30 kills of pollers in deliveries of strategy `vbd`."""
+"""15 kills of pollers in deliveries of strategy `vbd`."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TABLES = 4
+ROUNDS = 10
 FIRST_STEP = 8.0  # rows: a pass has many steps, the later ones of several ranges
 
 
@@ -117,10 +118,10 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, ranges: Ranges)
     ranges.check()
 
 
-def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int, tables_used: int) -> Counter[str]:
+def run(seed: int, place: Place, folder: Path, spark: SparkSession) -> Counter[str]:
     """Run one project over newly drawn tables; return what happened to ranges and polls."""
     rng = Random(seed)
-    tables = draw_tables(rng, place, TABLES)[:tables_used]
+    tables = draw_tables(rng, place, TABLES)
     at: list[str] = []
     with reproducible(seed, tables, at, folder):
         changes = folder / "out" / "changes"
@@ -135,7 +136,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
                 at[:] = [one.table.quoted]
                 prepare(project, one)
                 every.append(Ranges(project, one))
-            for _ in range(rounds):
+            for _ in range(ROUNDS):
                 for one, ranges in zip(captured, every, strict=True):
                     at[:] = [one.table.quoted]
                     one_round(rng, project, one, ranges)
@@ -143,10 +144,9 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession, rounds: int,
 
 
 @pytest.mark.campaign
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(2, 12))], elsewhere=[])
+@over("seed", [2, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(3, 12))], elsewhere=[])
 def test_ranges_may_be_split_and_merged_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:
-    rounds, tables = (3, 2) if seed == 1 else (10, TABLES)
-    seen = run(seed, place, workspace, spark, rounds, tables)
+    seen = run(seed, place, workspace, spark)
     assert set(seen) == {"cut or joined", "stopped", "open"}, seen
