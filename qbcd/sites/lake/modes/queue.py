@@ -132,7 +132,9 @@ def _poll_queue(poll: LakePoll, queue: DigestQueue) -> Detection:
     context.progress(f"comparing the digests of about {counted(scanned, 'row')} in the source")
     found = queue.find(known, commit)
     if found:
-        step = one_step(poll, partial(fetch_queue, queue=queue, commit=commit, rows=found), {Entry.DIGESTS: commit}, known)
+        step = one_step(
+            poll, partial(fetch_queue, queue=queue, commit=commit, rows=found), {Entry.DIGESTS: commit}, known
+        )
         queue.advance(commit)
         return replace(step, cost=replace(step.cost, seconds=time.monotonic() - started))
     if change_of(leased.row.checkpoint, poll.plan):  # no value changed with the type
