@@ -36,7 +36,6 @@ from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.watermark import later, seen_as, text
 
-
 SET_BACK = "the database's clock was set back behind the watermark: all rows were compared"
 
 

@@ -80,7 +80,9 @@ class DigestQueue:
             lock_ddl(conn)
             create_schema(conn, source.schema)
             self._refuse_foreign(session)
-            self._run(session, own_tables.creation(source, conn, stream, self.strategy))
+            drops, made = own_tables.creation(source, conn, stream, self.strategy)
+            own_tables.alter(partial(self._run, session), stream, drops)
+            self._run(session, made)
         with source.write(stream) as session:
             if not session.rows(f"SELECT project FROM {self._position}"):
                 session.run(f"INSERT INTO {self._position} (project, applied, queued) VALUES ('{project}', '', '')")
