@@ -250,8 +250,10 @@ def test_a_paused_poller_wakes_while_all_rows_travel(
 ) -> None:
     monkeypatch.setattr(digest_queue, "STEP_ROWS", 80)
     seen, woken = Queued(place, workspace).prepare(), Woken(monkeypatch)
-    (position,) = place.sql(f"SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'queue%'")
-    place.sql(f"UPDATE {place.own_schema}.{place.quote(position[0])} SET applied = 'older'")
+    schema = place.own_schema
+    found = place.sql(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'")
+    (position,) = [name for (name,) in found if name.startswith("queue_")]
+    place.sql(f"UPDATE {schema}.{place.quote(position)} SET applied = 'older'")
     place.sql("UPDATE t SET v = -1 WHERE id = 1")
     woken.at_read = action
     with at("before_commit", stop), pytest.raises(QbcdError, match="another poller" if overtakes else "Stopped"):
