@@ -291,7 +291,7 @@ def test_keys_that_cannot_be_compared_here(kind: str, place: Place, workspace: P
         f"CREATE TABLE sales (id {folded if kind == 'text' else kind} PRIMARY KEY, customer_no bigint, amount integer)"
     )
     data = looked_up(place, HOLD)
-    data["tables"].append({"name": "others", "source": "shop", "table": "customer", "strategy": "mds", "sinks": ["out"]})
+    data["tables"].append({"name": "others", "source": "shop", "table": "customer", "strategy": "mds"})
     data["subscriptions"] = {"inline": [{"id": "one", "stream": "others"}], "equality": "bytes"}
     with opened(data, workspace) as project:
         project.prepare()
