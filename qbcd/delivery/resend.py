@@ -245,7 +245,10 @@ def _matched(stream: Stream, header: ResentRows, rows: ReplicaRows, first: int) 
 
 
 def _numbered(stream: Stream, one: Resend, view: BatchView) -> tuple[Resend, BatchView]:
-    """Return the request and its matches under their number, which is another one for other matches than before."""
+    """Return the request and its matches with their number.
+
+    Matches other than those of an attempt before have another number.
+    """
     if not view.header.size:
         return one, view
     matches, whole = view.header.fingerprint, view.whole
