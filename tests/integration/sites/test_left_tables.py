@@ -73,7 +73,6 @@ def test_tables_of_a_dba_outlive_a_reset(place: Place, workspace: Path) -> None:
         data = config(place.url, {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "silent"})
         data["sources"]["shop"]["url"] = place.url_as(role)
         with opened(data, workspace) as project:
-
             place.sql("; ".join(project.stream("s").ddl()))
             place.sql(f"GRANT ALL ON ALL TABLES IN SCHEMA {place.own_schema} TO {role}")
             project.stream("s").prepare()
