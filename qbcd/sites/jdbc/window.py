@@ -76,8 +76,8 @@ def poll_window(poll: RowsPoll) -> Detection:
     sweeps = isinstance(every, timedelta) and schedule.is_due(poll.leased.checkpoint.swept, every, now)
     set_back = poll.ahead[Entry.WATERMARK]["at"] < poll.leased.checkpoint.watermark["at"]
     if sweeps or set_back or due(poll):
-        found = poll_rows(replace(poll, ahead={**poll.ahead, Entry.SWEPT: now}))
-        return replace(found, warnings=(*found.warnings, SET_BACK)) if set_back else found
+        whole = poll_rows(replace(poll, ahead={**poll.ahead, Entry.SWEPT: now}))
+        return replace(whole, warnings=(*whole.warnings, SET_BACK)) if set_back else whole
     source, known = source_of(context), poll.known_ranges()
     division = division_of(poll.strategy, known)
     since = seen_as(poll.leased.checkpoint.watermark["at"], unit=timedelta(0), zone=poll.plan.option("zone"))

@@ -9,6 +9,7 @@ import pytest
 
 from qbcd.errors import ConfigError, Refused
 from qbcd.sites.jdbc import window
+from qbcd.sites.jdbc.source_sql import clock_of
 from tests.support.jdbc_histories import History
 from tests.support.jdbc_places import JdbcPlace, file_place
 from tests.support.oracle import events
@@ -91,7 +92,7 @@ def test_windows(jdbc_spark: SparkSession, tmp_path: Path, name: str) -> None:
 def test_a_clock_that_is_set_back(jdbc_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows written meanwhile have times that no later window reads."""
     table = Stamped(file_place(jdbc_spark, "duckdb", tmp_path), tmp_path)
-    back, right, clock_of = "- INTERVAL '1' HOUR", table.now, window.clock_of
+    back, right = "- INTERVAL '1' HOUR", table.now
     with opened(table.settings, tmp_path, jdbc_spark) as project:
         project.prepare()
         poll(project)
