@@ -79,7 +79,10 @@ class OwnTable:
     written_over: bool = False
 
     def is_like(self, found: Table, type_of: Callable[[Column], str]) -> bool:
-        """Return True if a table of the catalog has these columns, captured ones with these types, and this key."""
+        """Return True if a table of the catalog has these columns and this key.
+
+        Its captured columns must have these types, as `type_of` spells them.
+        """
         names = [name for name, _ in self.columns]
         return (
             names == [c.name for c in found.columns]

@@ -97,7 +97,10 @@ def _origins(source: Source, session: Session, strategy: Watermarked) -> list[Co
 
 
 def _proven(origins: Sequence[Counter]) -> bool:
-    """Return True if the numbers are proven to grow; those of several columns never are: each grows by itself."""
+    """Return True if the numbers are proven to grow.
+
+    Those of several columns never are: each grows by itself.
+    """
     return len(origins) == 1 and origins[0].proven
 
 

@@ -176,7 +176,10 @@ class DigestQueue:
             self._move(session, applied="", queued=commit)
 
     def settle(self, commit: str) -> None:
-        """Store that the digests show `commit`, after `restart` and `fetch_ranges`, unless another poller restarted."""
+        """Store that the digests show `commit`, after `restart` and `fetch_ranges`.
+
+        Another poller may have restarted: then nothing is stored.
+        """
         with self._writing() as session:
             if self._locked(session) == ("", commit):
                 self._move(session, applied=commit, queued="")
@@ -223,7 +226,7 @@ class DigestQueue:
     def fetch_ranges(
         self, commit: str, poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None, kind: str
     ) -> FileSet:
-        """Read all rows of `asked` into the stage for `commit`, as `fetch_rows` does, without a checksum.
+        """Read all rows of `asked` into the stage for `commit`, without a checksum.
 
         They travel through the queue, so that the digests in the source are those of the rows that the lake gets.
 
@@ -286,7 +289,11 @@ class DigestQueue:
 
     @contextmanager
     def _restarted(self, commit: str, *, table: bool = False) -> Iterator[Session]:
-        """Run the block as `_writing` does; refuse if the digests are not being made for `commit` any more."""
+        """Run the block as `_writing` does, if digests are being made for `commit`.
+
+        Raises:
+            StateConflict: They are made for another commit.
+        """
         with self._writing(table=table) as session:
             if self._locked(session) != ("", commit):
                 raise self._overtaken()

@@ -78,7 +78,10 @@ class LakeMode(ABC, Generic[S]):
         return {}
 
     def reading(self, poll: LakePoll, entries: Mapping[str, Any]) -> LakePoll:
-        """Return the poll with the reader that all its rows need; `entries` are for the next checkpoint."""
+        """Return the poll with the reader that all its rows need.
+
+        `entries` are for the next checkpoint.
+        """
         return poll
 
     def complete_baseline(self, poll: LakePoll) -> None:
