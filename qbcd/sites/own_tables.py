@@ -35,7 +35,7 @@ class HasOwnTables(Protocol):
 
 # -- create ------------------------------------------------------------------------------------------------------------
 def creation(source: Source, conn: Connection, stream: str, strategy: HasOwnTables) -> tuple[list[str], list[str]]:
-    """Return statements that drop tables of an unfinished `prepare`, and that create missing ones.
+    """Return statements that drop tables of an unfinished `prepare`, and create missing ones.
 
     Tables are dropped if one of them has other columns or types. A DBA's tables outlive a reset.
     """
