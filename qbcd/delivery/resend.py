@@ -37,6 +37,7 @@ from qbcd.enrichment import BatchView
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
+    DeliveryGap,
     LeaseHeld,
     QbcdError,
     Refused,
@@ -202,7 +203,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     site.seal(plan, stream.settings, held)
     if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
         deliver_to(stream, held, {name: stream.project.acknowledged(stream.name)[name]}, report)
-        if name in report.failures:
+        if name in report.failures and not _fills_gap(one, report):
             return
     site.context.progress(f"sending the rows of the replica to {name}")
     ts_ms = _clock_ms(stream)
@@ -231,6 +232,17 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
+
+
+def _fills_gap(one: Resend, report: Report) -> bool:
+    """Return True if the sink refused its batches only since it lacks some, and all rows of the replica follow."""
+    if one.restriction or not isinstance(report.failures[one.sink], DeliveryGap):
+        return False
+    del report.failures[one.sink]
+    waiting = counted(report.pending[one.sink], "batch", "batches")
+    report.warnings.append(f"sink {one.sink} lacks batches; it gets the rows of the replica instead of the last {waiting}")
+    report.pending[one.sink] = report.attempts[one.sink] = 0
+    return True
 
 
 @contextmanager

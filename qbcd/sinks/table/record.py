@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from qbcd.errors import DeliveryError, SinkConflict
+from qbcd.errors import DeliveryGap, SinkConflict
 from qbcd.model import BatchHeader, ResentRows
 
 Verdict = Literal["done", "next", "replace"]
@@ -46,7 +46,7 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
 
     Raises:
         SinkConflict: The table has another batch with this number, or a later one.
-        DeliveryError: Batches between the table's last one and this one are missing.
+        DeliveryGap: Batches between the table's last one and this one are missing.
     """
     if found is None or header.epoch > found.epoch:
         return "replace"
@@ -65,10 +65,10 @@ def verdict(found: TableRecord | None, header: BatchHeader, sink: str) -> Verdic
     if resent:
         return resent
     if header.seq > found.seq + 1:
-        raise DeliveryError(
+        raise DeliveryGap(
             f"the table has batch {last}, and batch {header.number} is not the next one",
-            remedy=f"the batches between were skipped or lost: qbcd resend {header.stream} {sink} replaces the rows by "
-            f"those of the replica; without a replica, qbcd reset {header.stream} and prepare it again",
+            remedy=f"the batches between were skipped or lost: qbcd resend {header.stream} {sink} sends the rows of the "
+            f"replica; without a replica, qbcd reset {header.stream} --discard and prepare it again",
             stream=header.stream,
         )
     return "next"
