@@ -78,6 +78,8 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("wide.csv", b"id,name\n1," + b"x" * 4_194_300 + b"\n2,y\n", {}, [("1", "x" * 4_194_300), ("2", "y")]),
         ("numbers.jsonl", b'{"v":[12345678901234567890.25,1e400,{"b":0.10000000000000001,"a":-0}]}\n', {},
          [('[12345678901234567890.25,1e400,{"a":-0,"b":0.10000000000000001}]',)]),
+        ("one.jsonl", b'{"id":1}', {}, [("1",)]),
+        ("row.csv", b"1,x", {"header": False, "names": ["id", "name"], "final_newline": False}, [("1", "x")]),
         ("open.csv", b"id,name\n1,x\n2,y", {"final_newline": False}, [("1", "x"), ("2", "y")]),
         ("t.tsv", b"id\tname\n1\tx\n", {}, [("1", "x")]),
         ("none.csv", b"id,name\n", {}, []),
@@ -86,6 +88,12 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("part-0.json", b'{"id":1}\n', {}, [("1",)]),
         ("a.parquet", TWO, {}, [(1, "a"), (2, None)]),
         ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
+        ("mac.txt", b"0001abcd1.50\r   2x       rest\r", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
+        ("crlf.txt", b"0001abcd1.50\r\n" * 2, FIXED, [(1, "abcd", "1.50")] * 2),
+        ("nel.txt", "0001abcd1.50\x850002\xe9       \n".encode("cp037"), {**FIXED, "encoding": "cp037"},
+         [(1, "abcd", "1.50"), (2, "é", None)]),
+        ("nel.csv", "id,name\x851,x\x85".encode("cp500"), {"encoding": "cp500"}, [("1", "x")]),
+        ("last.txt", b"0001abcd1.50 rest", {**FIXED, "final_newline": False}, [(1, "abcd", "1.50")]),
         ("a.dat", "0001abcd1.50   2\xe9       ".encode("cp037"), EBCDIC,
          [(1, "abcd", "1.50"), (2, "é", None)]),
     ],
@@ -107,7 +115,8 @@ VALUES = [
     ("uint64", ["18446744073709551615"], [18446744073709551615]),
     ("decimal(5,2)", ["1", "-0.0", "+1.5", "01.50", ".5", "1E-2", "1.500"],
      ["1.00", "0.00", "1.50", "1.50", "0.50", "0.01", "1.50"]),
-    ("double", ["1.6777216e+07", "inf", "-Infinity", ".5"], [16777216.0, float("inf"), float("-inf"), 0.5]),
+    ("double", ["1.6777216e+07", "inf", "-Infinity", ".5", "-0.0e9", "4.9E-324", None],
+     [16777216.0, float("inf"), float("-inf"), 0.5, 0.0, 5e-324, None]),
     ("float32", ["0.1", "1.6777216e+07"], [float(np.float32("0.1")), 16777216.0]),
     ("time", ["08:59", "08:59:59", "08:59:59.5", "-838:59:59", "24:00:00"],
      ["08:59:00.000000", "08:59:59.000000", "08:59:59.500000", "-838:59:59.000000", "24:00:00.000000"]),
@@ -149,8 +158,32 @@ def test_special_values_are_for_comparisons(kind: str, texts: list[str], expecte
         values_of(pa.array(texts), kind)
 
 
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "+1e400", "1e-400", "-0.001e-350"])
+@pytest.mark.parametrize("kind", ["double", "float32"])
+def test_numbers_out_of_range_are_refused(kind: str, text: str) -> None:
+    for special in (False, True):
+        with pytest.raises(BadValue) as caught:
+            values_of(pa.array(["0", "inf", None, text, "1"]), kind, special=special)
+        assert caught.value.row == 3
+
+
+@pytest.mark.parametrize("text", ["1e39", "3.5e38", "-1e39", "1e-60"])
+def test_numbers_out_of_range_of_32_bits(text: str) -> None:
+    assert values_of(pa.array([text]), "double").to_pylist() == [float(text)]
+    with pytest.raises(BadValue):
+        values_of(pa.array([text]), "float32")
+
+
 REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("cut.csv", b"id,name\n1,x\n2,y", {}, "cut.csv, line 3: the last line has no line end: the file is truncated"),
+    ("cr.csv", b"id,name\r1,x\r2,y", {}, "cr.csv, line 3: the last line has no line end: the file is truncated"),
+    ("row.csv", b"1,abc", {"header": False, "names": ["id", "name"]}, "row.csv, line 1: the last line has no line end"),
+    ("head.csv", b"id,name", {}, "head.csv, line 1: the last line has no line end"),
+    ("cut.txt", b"0001abcd1.50\r   2x       ", FIXED, "cut.txt, line 2: the last line has no line end"),
+    ("nel.txt", "0001abcd1.50\x85   2x       ".encode("cp037"), {**FIXED, "encoding": "cp037"}, "nel.txt, line 2: the la"),
+    ("none.txt", b"0001abcd1.50" * 9, FIXED, "none.txt: has no line end in 108 characters, and the last field ends at 12"),
+    ("none.dat", "0001abcd1.50".encode("cp037") * 9, {**FIXED, "encoding": "cp037", "final_newline": False},
+     "none.dat: has no line end in 108 characters"),
     ("cut.csv.gz", PACKED[:-20], {}, "cut.csv.gz: its gzip data ends early: the file is truncated, or still written"),
     ("cut.csv.zst", ZSTD[:-5], {}, "cut.csv.zst: its zstd data ends early: the file is truncated, or still written"),
     ("bad.csv.gz", b"xx" + PACKED, {}, "bad.csv.gz: its gzip data is damaged"),
@@ -189,6 +222,7 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("code.txt", b"id,name\n1,\x81\n", {"encoding": "cp1252"}, "code.txt, line 2: is not cp1252 text"),
     ("twice.csv", b"id,id\n1,2\n", {}, "twice.csv, line 1: column 'id' occurs twice in the header"),
     ("empty.csv", b"", {}, "empty.csv, line 1: is empty: it has no header"),
+    ("much.csv", b"id\n1\n1e400\n", {"types": {"id": "double"}}, "much.csv, line 3: column id has '1e400', which is not"),
     ("no.csv", b"id\n1\n", {"types": {"ident": "integer"}}, "no.csv, line 1: there is no column 'ident'"),
     ("name.jsonl", b'{"id":1}\n' * 1001 + b'{"id":1,"x":2}\n', {}, "name.jsonl, line 1,002: has 'x', which is no"),
     ("type.jsonl", b'{"id":1}\n\n{"id":"x"}\n', IDS, "type.jsonl, line 3: column id has 'x', which is not an integer"),
