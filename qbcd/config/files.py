@@ -162,10 +162,7 @@ class FileFormat(Section):
 
     @model_validator(mode="after")
     def _of_one_type(self) -> FileFormat:
-        for key in sorted(self.model_fields_set - {"type"}) if self.type is not None else ():
-            known = _ONLY[key]
-            if self.type not in known:
-                raise wrong(f"`{key}` is for {' and '.join(known)}, not for {self.type}", "remove it", at=key)
+        self.check_keys()
         if self.type == "fixed" and not self.fields:
             raise wrong("`fields` is missing", "write fields: [{name: id, at: [1, 10]}, ..]")
         if self.fields and self.type is None:
@@ -176,9 +173,28 @@ class FileFormat(Section):
                 raise wrong("<value> is listed twice", "remove one", at="fields", value=name)
         if not self.header and self.names is None:
             raise wrong("`names` is missing, since there is no header", "write names: [id, name, ..]")
+        self.check_names()
+        return self
+
+    def check_keys(self) -> None:
+        """Check that the keys are for the type, if it is known.
+
+        Raises:
+            PydanticCustomError: One is not.
+        """
+        for key in sorted(self.model_fields_set - {"type"}) if self.type is not None else ():
+            known = _ONLY[key]
+            if self.type not in known:
+                raise wrong(f"`{key}` is for {' and '.join(known)}, not for {self.type}", "remove it", at=key)
+
+    def check_names(self) -> None:
+        """Check that a CSV file has either a header or `names`.
+
+        Raises:
+            PydanticCustomError: It has both.
+        """
         if self.header and self.names is not None and self.type == "csv":
             raise wrong("`names` is for files without a header", "write header: false, or remove it", at="names")
-        return self
 
 
 def _complete(value: str) -> str:

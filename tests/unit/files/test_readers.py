@@ -221,6 +221,8 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("code.csv", b"id,name\n1,\xff\n", {}, "code.csv, line 2: is not utf-8 text"),
     ("code.txt", b"id,name\n1,\x81\n", {"encoding": "cp1252"}, "code.txt, line 2: is not cp1252 text"),
     ("twice.csv", b"id,id\n1,2\n", {}, "twice.csv, line 1: column 'id' occurs twice in the header"),
+    ("names.csv", b"id,name\n", {"names": ["id", "name"]}, "names.csv: by its name it is csv, and `names` is for files"),
+    ("key.parquet", TWO, {"delimiter": ";"}, "key.parquet: by its name it is parquet, and `delimiter` is for csv, not"),
     ("empty.csv", b"", {}, "empty.csv, line 1: is empty: it has no header"),
     ("much.csv", b"id\n1\n1e400\n", {"types": {"id": "double"}}, "much.csv, line 3: column id has '1e400', which is not"),
     ("no.csv", b"id\n1\n", {"types": {"ident": "integer"}}, "no.csv, line 1: there is no column 'ident'"),
@@ -241,6 +243,17 @@ def test_a_wrong_file_is_refused_with_its_line(
         rows_of(tmp_path, name, content, form)
     assert caught.value.what.startswith(message)
     assert caught.value.remedy
+
+
+def test_files_of_one_comparison_have_one_format(tmp_path: Path) -> None:
+    form = FileFormat.model_validate({"delimiter": ";", "names": ["id", "name"]})
+    for name, content in (("a.parquet", TWO), ("a.jsonl", b'{"id":1}\n')):
+        (tmp_path / name).write_bytes(content)
+        assert open_dump(DumpPlace(tmp_path / name, name, once=True), form).schema.names == ["id", "name"]
+    (tmp_path / "a.csv").write_bytes(b"id;name\n1;x\n")
+    with pytest.raises(DumpRefused, match="`names` is for files without a header") as caught:
+        open_dump(DumpPlace(tmp_path / "a.csv", "a.csv", once=True), form)
+    assert caught.value.remedy.endswith("in --format")
 
 
 def put(folder: Path, name: str, modified: float = 1000.0, content: bytes = b"id\n1\n") -> Path:
