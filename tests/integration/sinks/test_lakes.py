@@ -500,6 +500,37 @@ def test_deletes_in_several_pieces(mode: str, tmp_path: Path, monkeypatch: pytes
     assert lake.commits() == list(range(1, 26))
 
 
+FLOAT_KEYS = [
+    pytest.param(kind, mode, marks=() if (kind, mode) == ("float32", "mirror") else pytest.mark.campaign)
+    for kind in ("float32", "float64")
+    for mode in ("mirror", "scd2")
+]
+
+
+@pytest.mark.parametrize(("kind", "mode"), FLOAT_KEYS)
+def test_keys_of_floats_are_found(kind: Any, mode: str, tmp_path: Path) -> None:
+    """Conditions of the library find no infinite float of 32 bits; with a number they find NaN of the same file too."""
+    lake, columns = lake_of("iceberg", tmp_path), (("k", Travel(kind)), ("v", Travel("int32")))
+    sink = lake.sink(mode=mode)
+    keys = [float("nan"), float("inf"), float("-inf"), 0.1, -0.0]
+
+    def of(op: str, key: float, old: int | None, new: int | None = None) -> dict[str, Any]:
+        before, after = (None if v is None else {"k": key, "v": v} for v in (old, new))
+        return {"op": op, "key": {"k": key}, "before": before, "after": after, "changed": ["v"] if op == "u" else None}
+
+    def write(seq: int, *events: dict[str, Any]) -> list[tuple[str, int]]:
+        sink.write(batch_of(list(events), seq, key=("k",), columns=columns))
+        rows = [one for one in lake.rows() if mode == "mirror" or one["valid_to"] is None]
+        return sorted((f"{one['k']:.1f}", one["v"]) for one in rows)
+
+    write(1, *(of("r", key, None, 1) for key in keys))
+    changed = [of("u", key, 1, 2) for key in keys[1:3]]
+    assert write(2, *changed, of("d", 0.1, 1)) == [("-0.0", 1), ("-inf", 2), ("inf", 2), ("nan", 1)]
+    assert write(3, of("d", 0.0, 1)) == [("-inf", 2), ("inf", 2), ("nan", 1)]
+    assert write(4, of("d", keys[0], 1)) == [("-inf", 2), ("inf", 2)]
+    assert write(5, *(of("d", key, 2) for key in keys[1:3])) == []
+
+
 @pytest.mark.campaign
 def test_tables_of_others_are_right_or_refused(lake: Lake) -> None:
     facts = planned(dict(FORMS) | {"Note%s": Travel("text")}, KEY)

@@ -188,6 +188,21 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     assert [event["after"]["v"] for event in events] == ["two", "three"]
 
 
+def test_a_condition_may_name_a_column_like_a_word_of_ours(database: str, workspace: Path) -> None:
+    """`subscriptions >= 2` is a condition, and no request for the rows of new subscriptions."""
+    place = place_of(database)
+    place.sql("CREATE TABLE t (id int PRIMARY KEY, subscriptions int)")
+    place.sql("INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)")
+    with opened(data(place, LOG), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        assert stream.resend("log", where="subscriptions >= 2") == 2
+        assert stream.resend("log", where="subscriptions >= 2 AND id > 2") == 1
+        with pytest.raises(QbcdError, match="semicolon"):
+            stream.resend("log", where=";subscriptions 2")
+        poll(project)
+
+
 def test_a_request_that_fails_holds_up_its_sink_alone(database: str, workspace: Path) -> None:
     """Its batches wait until the rows have come; the other sink goes on."""
     place = place_of(database)
