@@ -68,7 +68,8 @@ def is_url_path(path: KeyPath, raw: Any) -> bool:
     """Return True if the value at `path` of a configuration is the URL of a database or a catalog."""
     if len(path) > 2 and path[0] == "sinks":
         sink = raw["sinks"][path[1]]
-        return isinstance(sink, dict) and (path[2:], sink.get("type")) in ((("url",), "database"), (("catalog", "uri"), "iceberg"))
+        kind = sink.get("type") if isinstance(sink, dict) else None
+        return (kind, *path[2:]) in (("database", "url"), ("iceberg", "catalog", "uri"))
     return path == ("state",) or (len(path) == 3 and path[0] == "sources" and path[2] == "url")
 
 

@@ -112,7 +112,7 @@ def test_a_password_in_the_url_of_a_sink_may_hold_any_character() -> None:
         "hook": {"type": "webhook", "url": "https://receiver.example/${env:SHOP_PASSWORD}"},
         "bad": ["${env:SHOP_PASSWORD}"],
     }
-    with pytest.raises(ConfigError, match="sinks.bad"):
+    with pytest.raises(ConfigError, match=r"sinks\.bad"):
         config_from_dict({**DICT, "sinks": sinks})
     config = config_from_dict({**DICT, "sinks": {name: sinks[name] for name in ("base", "ice", "hook")}})
     found = config.sinks["base"].options["url"]
