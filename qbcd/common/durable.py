@@ -36,7 +36,9 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def rewrite_text(path: Path, text: str) -> None:
-    """Replace the text of a file of the user: its owner and mode stay, and a link leads to it as before.
+    """Replace the text of a file of the user durably.
+
+    Its owner and mode stay, and a link leads to it as before.
 
     Raises:
         OSError: It cannot be written; the old content stays.
@@ -56,7 +58,7 @@ def rewrite_text(path: Path, text: str) -> None:
 
 
 def _owned(file: TextIO, wanted: os.stat_result) -> int:
-    """Give a file owner and group of another one, as far as allowed; return the mode that it may have."""
+    """Give a file the owner and group of another one, as far as allowed; return its mode."""
     mode = stat.S_IMODE(wanted.st_mode)
     for owner in (wanted.st_uid, -1):
         try:

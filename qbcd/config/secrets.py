@@ -65,7 +65,7 @@ def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
 
 
 def is_url_path(path: KeyPath, raw: Any) -> bool:
-    """Return True if the value at `path` of a configuration is the URL of a database or a catalog."""
+    """Return True if the value at `path` of a file is the URL of a database or a catalog."""
     if len(path) > 2 and path[0] == "sinks":
         sink = raw["sinks"][path[1]]
         kind = sink.get("type") if isinstance(sink, dict) else None

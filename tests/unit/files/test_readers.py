@@ -413,6 +413,50 @@ def test_a_dump_that_is_written_while_it_is_read_is_refused(tmp_path: Path) -> N
         one.check_unchanged()
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any folder")
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for name in ("in/a/d-1.csv", "in/b/d-2.csv", "in/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    several = DumpSeries(FilesConfig(files=f"{tmp_path}/in/*/d-*.csv"))
+    one, alone = (DumpSeries(FilesConfig(files=f"{tmp_path}/in/b/{name}.csv")) for name in ("d-*", "d-2"))
+    assert [d.name for d in several.present()] == ["a/d-1.csv", "b/d-2.csv"]
+    assert [d.name for d in (*one.present(), *alone.present())] == ["d-2.csv", "d-2.csv"]
+    folder = tmp_path / "in/b"
+    folder.chmod(0o111)
+    assert alone.present(), "it is not listed"
+    for series in (several, one):
+        with pytest.raises(DumpRefused, match="in/b cannot be read: Permission denied"):
+            series.present()
+    folder.chmod(0o444)
+    for series in (several, one, alone):
+        with pytest.raises(DumpRefused, match=r"in/b(/d-2\.csv)? cannot be read: Permission denied"):
+            series.present()
+    folder.chmod(0o755)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    for pattern in ("in/d-*.csv", "in/d-1.csv", "in/*/d-1.csv"):
+        with pytest.raises(DumpRefused, match="in cannot be read: No such file or directory") as caught:
+            DumpSeries(FilesConfig(files=f"{tmp_path}/{pattern}")).present()
+        assert caught.value.remedy
+    (tmp_path / "in").mkdir()
+    assert DumpSeries(FilesConfig(files=f"{tmp_path}/in/*/d-1.csv")).present() == []
+
+
+@pytest.mark.parametrize(("pattern", "found"), [("in/d*.csv", 2), ("../[[]1] a*b?/in/d?.csv", 1), ("in/d[[]x].csv", 1)])
+def test_the_folder_of_the_configuration_has_no_wildcards(tmp_path: Path, pattern: str, found: int) -> None:
+    folder = tmp_path / "[1] a*b?"
+    (folder / "in").mkdir(parents=True)
+    for name in ("d1.csv", "d[x].csv"):
+        put(folder / "in", name)
+        put(folder / "in", f"{name}.done")
+    source = {"files": pattern, "complete": "{file}.done"}
+    series = DumpSeries(FilesConfig.model_validate(source, context={"base_dir": folder}))
+    assert series.config.folder == (tmp_path if pattern.startswith("..") else folder / "in")
+    assert len(series.after(None)[0]) == found
+
+
 PARTNER: dict[str, Any] = {"files": "in/d-*.csv", "format": {"type": "csv"}}
 TABLE: dict[str, Any] = {"name": "d", "source": "partner", "key": ["id"], "strategy": "dump"}
 
