@@ -153,7 +153,7 @@ class DumpSeries:
         return sorted((one for one in found if one.path not in markers), key=self._order)
 
     def _check_folders(self) -> None:
-        """Check that the folders can be read: a pattern finds nothing in others, and reports no error."""
+        """Check that the folders can be read: in others a pattern finds nothing, without an error."""
         try:
             os.stat(f"{self.config.folder}/.")
             for text in (text for pattern in self.config.listed for text in glob.glob(pattern)):
