@@ -134,7 +134,7 @@ class _Parts(ExitStack):
             rows, self._room = rows.slice(fits.num_rows), self._room - fits.num_rows
 
     def end(self, schema: pa.Schema) -> None:
-        """Write a file without rows if there were none: a target without a file counts as incomplete."""
+        """Write a file without rows if there were none: a target without a file is incomplete."""
         if self._schema is None:
             self._begin(schema)
 
