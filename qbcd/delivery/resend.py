@@ -49,7 +49,7 @@ from qbcd.planning import plan_of_replica
 from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
 from qbcd.sql import check_restriction
 from qbcd.state import Acknowledged, Resend, StreamRow
-from qbcd.state.subscribed import first_number, subscribed
+from qbcd.state.subscribed import first_number, note_matches, subscribed
 from qbcd.stream import Report, Stream
 
 PATIENCE_S = 60.0  # how long the command waits for a poll that has the lease
@@ -210,12 +210,14 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     first = first_number(one.restriction)
 
     def send() -> int:
+        nonlocal one
         restriction = one.restriction if first is None else ""
         with site.open_replica(plan, stream.settings, held, restriction) as rows:
             header = _header(stream, held.row, plan, one, rows, ts_ms)
             opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
             if first is not None:
-                with _matched(stream, header, rows, first) as view:
+                with _matched(stream, header, rows, first) as found:
+                    one, view = _numbered(stream, one, found)
                     for part in _parts(stream, view, rows):
                         write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                     return view.header.size
@@ -225,7 +227,10 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
 
     unfit = f"types: {{column: text}} for that column, then qbcd reset {stream.name} and prepare it again"
     count = stream.narrowing(send)
-    stream.project.resent(stream.name, one, _last_batch(stream, held.row))
+    last = _last_batch(stream, held.row)
+    if not sink.shows_all_rows:  # the acknowledgement shows if it was ever written to
+        last = last._replace(fingerprint=(last.fingerprint or one.label) if count else "")
+    stream.project.resent(stream.name, one, last)
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
@@ -240,6 +245,22 @@ def _matched(stream: Stream, header: ResentRows, rows: ReplicaRows, first: int) 
         return
     with stream.enrichment.matched(header, rows.open_local, digests) as view:
         yield view
+
+
+def _numbered(stream: Stream, one: Resend, view: BatchView) -> tuple[Resend, BatchView]:
+    """Return the request and its matches with their number.
+
+    Matches other than those of an attempt before have another number.
+    """
+    if not view.header.size:
+        return one, view
+    matches, whole = view.header.fingerprint, view.whole
+    assert isinstance(whole, ResentRows)
+    one = note_matches(stream.project, stream.name, one, matches)
+    whole = replace(whole, label=one.label)
+    whole = replace(whole, fingerprint=digest_of([stream.project.project_id, whole.event_prefix, matches]))
+    seen = replace(whole, added=view.header.added, counts=view.header.counts, selected=True)
+    return one, replace(view, whole=whole, header=seen)
 
 
 def _parts(stream: Stream, view: BatchView, rows: ReplicaRows) -> Iterator[BatchView]:

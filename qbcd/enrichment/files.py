@@ -95,6 +95,25 @@ class FileOfBatch:
         self._parts.remove(self.name)
 
 
+class HashedTexts:
+    """A hash of texts on their way."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def passing(self, pieces: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        """Yield the pieces unchanged, however they are divided."""
+        for piece in pieces:
+            for each in piece.to_pylist():
+                self._hash.update(f"{each}\n".encode())
+            yield piece
+
+    @property
+    def digest(self) -> str:
+        """The first 32 hex digits, of all texts that have passed."""
+        return self._hash.hexdigest()[:32]
+
+
 def hash_of(path: Path) -> str:
     """Return the SHA-256 of a file."""
     found = hashlib.sha256()

@@ -349,6 +349,8 @@ class Enrichment:
         path = self._proven_file(BatchFile(stored.file, stored.hash, header.number))
         if stored.counts is not None and (stored.waits or sink in self.selecting):
             seen = replace(seen, counts=stored.counts, selected=True)
+            if not stored.waits:  # the sink may have got all events of the batch before, or some of them
+                seen = replace(seen, fingerprint=digest_of([header.fingerprint, "selected"]))
         columns = {name: f"f_{i}" for i, name in enumerate(stored.fields)}
         return BatchView(header, seen, path, self._parts.place(stored.file), columns)
 
@@ -384,18 +386,20 @@ class Enrichment:
     ) -> Iterator[BatchView]:
         """Yield a view of rows of the replica that some of the selecting interests select.
 
-        Its file is of this attempt alone: the rows, and so the values, are equal in the next one.
+        Its file is of this attempt alone. The rows are equal in the next one. The matches are not, if an interest ends
+        before it: the fingerprint of the view is theirs.
         """
-        from qbcd.enrichment.files import FileOfBatch, selected_by
+        from qbcd.enrichment.files import FileOfBatch, HashedTexts, selected_by
 
         [one] = [each for each in self.enrichers if isinstance(each, SelectingEnricher)]
         parts = self._parts
         file = FileOfBatch(parts, _number(header), 0, 1, selected_by(0))
         try:
             with opened(range(header.size)) as rows:
-                batch = BatchToEnrich(header, rows)
-                file.write(_aligned([_ops(batch), one.chosen(batch, digests)]))
-            seen = replace(header, added=self.fields, counts=file.counts or {}, selected=True)
+                batch, hashed = BatchToEnrich(header, rows), HashedTexts()
+                file.write(_aligned([_ops(batch), hashed.passing(one.chosen(batch, digests))]))
+            counts = file.counts or {}
+            seen = replace(header, added=self.fields, counts=counts, selected=True, fingerprint=hashed.digest)
             yield BatchView(header, seen, parts.kept(file.name), parts.place(file.name), {one.field: "f_0"})
         finally:
             file.drop()

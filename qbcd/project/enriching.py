@@ -129,7 +129,8 @@ class Enriching:
             return None
         from qbcd.subscriptions.enricher import SubscriptionEnricher
 
-        return SubscriptionEnricher(stream.name, self.subscriptions, partial(self._folded, stream))
+        folded = frozenset if written.equality == "bytes" else partial(self._folded, stream)
+        return SubscriptionEnricher(stream.name, self.subscriptions, folded)
 
     @cached_property
     def subscriptions(self) -> Subscriptions:
@@ -148,12 +149,11 @@ class Enriching:
 
     def _folded(self, stream: Stream) -> frozenset[str]:
         """Return the text columns of a stream whose equality in the source is not that of bytes."""
-        written, source = self._config.subscriptions, stream.source
-        if stream.config.source in self._config.dumps or (written is not None and written.equality == "bytes"):
+        if stream.config.source in self._config.dumps:
             return frozenset()
         plan, _ = plan_of(stream, stream.site.context.row())
         texts = [column for column in plan.captured if column.travel.kind in ("text", "time", "array")]
         if stream.config.source in self._config.drivers:
             return frozenset(column.name for column in texts)
-        compares_bytes = source.connector.expressions.compares_bytes
+        compares_bytes = stream.source.connector.expressions.compares_bytes
         return frozenset(column.name for column in texts if not compares_bytes(column))

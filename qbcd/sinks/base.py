@@ -56,9 +56,11 @@ class SinkBatch:
 
     Attributes:
         progress: What the sink has of the batch, durably; None outside of a delivery.
+        is_first: The sink has got no batch of the stream before, and no rows of its replica.
     """
 
     progress: Progress | None = None
+    is_first: bool = False
 
     def __init__(
         self,

@@ -213,7 +213,8 @@ class WebhookSink(Sink):
     def _request(self, header: BatchHeader, first: int, events: list[bytes]) -> Request:
         body = b"\n".join(events) + b"\n" if self._format == "lines" else b"[" + b",".join(events) + b"]"
         part = range(first, first + len(events))
-        key = f"{quote(header.event_prefix, safe=':')}{part.start}-{part.stop - 1}"
+        of = f"/{header.size}" if header.selected else ""  # a sink may have got all events of the batch before
+        key = f"{quote(header.event_prefix, safe=':')}{part.start}-{part.stop - 1}{of}"
         return Request(key, part, body)
 
     def _send(self, request: Request, header: BatchHeader) -> None:

@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from qbcd.catalog.source import Source
 from qbcd.connectors.base import Connector
 from qbcd.errors import MissingPrivilege
-from qbcd.model import StreamPlan, Table
+from qbcd.model import StreamPlan
 from qbcd.sites import eligibility
 from qbcd.strategies import InSource, Watermarked
 from qbcd.strategies.in_source import OwnTable, own_tables, sql_name
@@ -34,24 +34,20 @@ class HasOwnTables(Protocol):
 
 
 # -- create ------------------------------------------------------------------------------------------------------------
-def creation(source: Source, conn: Connection, stream: str, strategy: HasOwnTables) -> list[str]:
-    """Return the statements that create the missing tables.
+def creation(source: Source, conn: Connection, stream: str, strategy: HasOwnTables) -> tuple[list[str], list[str]]:
+    """Return statements that drop tables of an unfinished `prepare`, and create missing ones.
 
-    Tables of an unfinished `prepare` are dropped first if the columns of one differ.
+    Tables are dropped if one of them has other columns or types. A DBA's tables outlive a reset.
     """
     tables = strategy.tables()
     present = dict(zip(tables, source.connector.catalog.probe_tables(conn, [t.name for t in tables]), strict=True))
-    statements = []
-    if any(found and _layout(found) != table.layout for table, found in present.items()):
+    drops = []
+    if any(found and not table.is_like(found, source.connector.ddl.column_type) for table, found in present.items()):
         names = {*own_tables(source.schema, stream), *(table.name for table in tables)}
-        statements, present = [_drop(source.connector, name) for name in sorted(names)], {}
+        drops, present = [_drop(source.connector, name) for name in sorted(names)], {}
     # IF NOT EXISTS needs the right to create even if a DBA has created the table
     made = zip(tables, strategy.ddl(), strict=True)
-    return statements + [statement for table, statement in made if not present.get(table)]
-
-
-def _layout(table: Table) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    return tuple(c.name for c in table.columns), table.primary_key
+    return drops, [statement for table, statement in made if not present.get(table)]
 
 
 def exist(source: Source, conn: Connection, strategy: HasOwnTables) -> bool:
@@ -76,7 +72,7 @@ def explaining_rights(source: Source, stream: str, otherwise: str) -> Iterator[N
 
 
 def alter(run: Run, stream: str, statements: Sequence[str]) -> None:
-    """Run ALTER TABLE statements.
+    """Run ALTER TABLE or DROP TABLE statements.
 
     Raises:
         MissingPrivilege: A DBA owns the tables; the remedy has the statements.
@@ -87,7 +83,7 @@ def alter(run: Run, stream: str, statements: Sequence[str]) -> None:
         run(statements)
     except MissingPrivilege as error:
         raise MissingPrivilege(
-            f"no right to alter qbcd's own tables ({error.what})",
+            f"no right to alter qbcd's own tables, whose columns have changed ({error.what})",
             stream=stream,
             remedy=f"let their owner run: {'; '.join(statements)}",
         ) from error

@@ -7,18 +7,19 @@ again, and a kill after it repeats the request (`qbcd.delivery.initial`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.engine import Connection
 
-from qbcd.state.project import ProjectState
+from qbcd.state.project import ProjectState, Resend
 from qbcd.state.project_tables import INTEREST, RESEND, SUBSCRIBED
 from qbcd.state.tables import seal, unseal
 
-INITIAL = (
-    "subscriptions >= "  # begin of the restriction of such a request; the first number of its subscriptions follows
-)
+# Begin of the restriction of such a request, which no condition of a user can have: these hold no semicolon. The first
+# number of its subscriptions follows, then the digest of the matches that were sent.
+INITIAL = ";subscriptions "
 _AT_ONCE = 500  # rows of a statement
 
 
@@ -57,7 +58,31 @@ def note_subscribed(
 
 def first_number(restriction: str) -> int | None:
     """Return the first number of the subscriptions of a request; None for another request."""
-    return int(restriction.removeprefix(INITIAL)) if restriction.startswith(INITIAL) else None
+    return int(restriction.removeprefix(INITIAL).split()[0]) if restriction.startswith(INITIAL) else None
+
+
+def note_matches(state: ProjectState, stream: str, one: Resend, matches: str) -> Resend:
+    """Record which matches a request sends, before it does; call it under the lease.
+
+    Other matches than those of an attempt before get another number: sinks and consumers know them by that.
+
+    Args:
+        matches: A digest of the rows and of the subscriptions that each of them meets.
+
+    Returns:
+        The request with its number.
+    """
+    first, *sent = one.restriction.removeprefix(INITIAL).split()
+    if sent == [matches]:
+        return one
+    noted = replace(one, restriction=f"{INITIAL}{first} {matches}")
+    with state.changing(stream) as conn:
+        if sent:
+            return replace(noted, number=state.put_resend(conn, stream, one.sink, noted.restriction))
+        here = (RESEND.c.stream == stream) & (RESEND.c.sink == one.sink) & (RESEND.c.number == one.number)
+        values = {"stream": stream, "sink": one.sink, "number": one.number, "restriction": noted.restriction}
+        conn.execute(update(RESEND).where(here).values(**seal(RESEND, values)))
+    return noted
 
 
 def _next(conn: Connection, stream: str) -> int:

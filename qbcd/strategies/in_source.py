@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from qbcd.connectors.base import Connector
 from qbcd.errors import Refused
-from qbcd.model import KeyRange, Statement, StreamPlan
+from qbcd.model import Column, KeyRange, Statement, StreamPlan, Table
 from qbcd.sql import compile_sql, render
 from qbcd.strategies.amounts import Amount
 from qbcd.strategies.base import Image, ReplicaContent, TableStrategy, images, prefixed, table_name
@@ -32,6 +32,7 @@ OWN_COLUMNS = (
     ("pair_id", "varchar(64)"),
     ("changed", "text"),
 )
+OUTBOX_OWN = (*(name for name, _ in OWN_COLUMNS), "digest")
 READING = (
     "changes",
     "baseline_replica",
@@ -67,18 +68,30 @@ class OwnTable:
     """A table of a stream in qbcd's schema: columns with types, and primary key.
 
     Attributes:
+        own: Columns of qbcd's own; the others have the types of captured columns.
         written_over: Its rows are updated in place.
     """
 
     name: tuple[str, str]
     columns: tuple[tuple[str, str], ...]
     key: Columns
+    own: Columns = ()
     written_over: bool = False
 
-    @property
-    def layout(self) -> tuple[Columns, Columns]:
-        """(columns, primary key) by name, as a catalog returns them."""
-        return tuple(name for name, _ in self.columns), self.key
+    def is_like(self, found: Table, type_of: Callable[[Column], str]) -> bool:
+        """Return True if a table of the catalog has these columns and this key.
+
+        Its captured columns must have these types, as `type_of` spells them.
+        """
+        names = [name for name, _ in self.columns]
+        return (
+            names == [c.name for c in found.columns]
+            and self.key == found.primary_key
+            and all(
+                name in self.own or type_of(column) == kind
+                for (name, kind), column in zip(self.columns, found.columns, strict=True)
+            )
+        )
 
 
 class InSource(TableStrategy):
@@ -145,9 +158,9 @@ class InSource(TableStrategy):
 
     def tables(self) -> list[OwnTable]:
         """Return the stream's own tables: the outbox, and a replica if the strategy keeps one."""
-        found = [OwnTable(self.outbox, tuple(self._outbox_columns()), OUTBOX_KEY)]
+        found = [OwnTable(self.outbox, tuple(self._outbox_columns()), OUTBOX_KEY, OUTBOX_OWN)]
         if self.keeps != "nothing":
-            found.insert(0, OwnTable(self.replica, tuple(self._replica_columns()), self._key_names))
+            found.insert(0, OwnTable(self.replica, tuple(self._replica_columns()), self._key_names, self._replica_own))
         return found
 
     def ddl(self) -> list[str]:
@@ -166,10 +179,14 @@ class InSource(TableStrategy):
     def _key_names(self) -> Columns:
         return tuple(c.name for c in self.plan.key)
 
+    @property
+    def _replica_own(self) -> Columns:
+        return ("qbcd_digest",) if self.keeps == "digests" else ()
+
     def _replica_columns(self) -> list[tuple[str, str]]:
         kept = self.plan.captured if self.keeps == "rows" else self.plan.key
         columns = [(c.name, self.connector.ddl.column_type(c)) for c in kept]
-        return [*columns, ("qbcd_digest", self.plan.digest_type)] if self.keeps == "digests" else columns
+        return [*columns, *((name, self.plan.digest_type) for name in self._replica_own)]
 
     def _outbox_columns(self) -> list[tuple[str, str]]:
         limit, type_of = self.connector.identifier_limit, self.connector.ddl.column_type

@@ -25,6 +25,10 @@ from qbcd.strategies.tlcs_source import Tlcs
 POSITION = (("project", "varchar(64)"), ("applied", "varchar(64)"), ("queued", "varchar(64)"))
 
 
+def _position_table(name: tuple[str, str]) -> OwnTable:
+    return OwnTable(name, POSITION, ("project",), own=tuple(name for name, _ in POSITION), written_over=True)
+
+
 class LakeTlcs(IdRcs):
     """Statements of TLCS with ``checksums: remote``."""
 
@@ -110,7 +114,7 @@ class QueuedTlcs(IdRcs):
 
     def tables(self) -> list[OwnTable]:
         """Return the tables in the source: digests, queue and position."""
-        return [*self.finder.tables(), OwnTable(self.position, POSITION, ("project",), written_over=True)]
+        return [*self.finder.tables(), _position_table(self.position)]
 
     def ddl(self) -> list[str]:
         """Return CREATE TABLE statements of these tables; repeatable."""

@@ -54,9 +54,10 @@ def create_tables(context: DatabaseContext, plan: StreamPlan, leased: LeasedStre
         own = [table.name for table in strategy.tables()]
         found = source.connector.catalog.probe_tables(conn, own)
         _refuse_orphaned(context, conn, [name for name, table in zip(own, found, strict=True) if table])
-        statements = own_tables.creation(source, conn, context.stream, strategy)
+        drops, made = own_tables.creation(source, conn, context.stream, strategy)
+    own_tables.alter(partial(run_alone, context, leased), context.stream, drops)
     with _explaining_rights(context, plan):
-        run_alone(context, leased, [*statements, *strategy.indexes()])
+        run_alone(context, leased, [*made, *strategy.indexes()])
 
 
 def _refuse_orphaned(context: DatabaseContext, conn: Connection, present: Sequence[tuple[str, str]]) -> None:

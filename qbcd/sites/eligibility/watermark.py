@@ -5,11 +5,14 @@ Conditions that may change later are checked by each poll too (`qbcd.sites.water
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlalchemy.engine import Connection
 
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import Connector
 from qbcd.connectors.catalog import SupportsIndexes
+from qbcd.connectors.facts import Counter
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ConfigError, UnsafeWatermark
 from qbcd.model import StreamPlan
@@ -56,28 +59,29 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
 
     See docs/design/protocol.md#rule-7, #rule-8.
     """
-    plan, column = strategy.plan, strategy.timestamps[0]
-    origin = source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column)
-    if origin.refused:
-        raise UnsafeWatermark(
-            f"column {column.name!r} is no watermark: {origin.refused}",
-            stream=plan.stream,
-            where=place("timestamp"),
-            remedy="use a timestamp column, or id_rcs, mds or id",
-        )
-    if origin.proven or plan.option("counter"):
+    plan, origins = strategy.plan, _origins(source, session, strategy)
+    for column, origin in zip(strategy.timestamps, origins, strict=True):
+        if origin.refused:
+            raise UnsafeWatermark(
+                f"column {column.name!r} is no watermark: {origin.refused}",
+                stream=plan.stream,
+                where=place("timestamp"),
+                remedy="use a timestamp column, or id_rcs, mds or id",
+            )
+    if _proven(origins) or plan.option("counter"):
         return
-    seen = session.one(strategy.repeated())
+    seen, names = session.one(strategy.repeated()), strategy.names
+    what = f"column {names[0]!r}" if len(names) == 1 else f"coalesce({', '.join(names)})"
     if int(seen.rows_seen) and not int(seen.values_seen):
         raise UnsafeWatermark(
-            f"column {column.name!r} is NULL in every row: it shows no change",
+            f"{what} is NULL in every row: it shows no change",
             stream=plan.stream,
             where=place("timestamp"),
             remedy="name a column that each insert and update sets",
         )
     if int(seen.rows_seen) > 1 and seen.values_seen < seen.rows_seen and int(seen.greatest or 0) < int(seen.rows_seen):
         raise UnsafeWatermark(
-            f"column {column.name!r} holds {seen.values_seen} different values up to {seen.greatest} in "
+            f"{what} holds {seen.values_seen} different values up to {seen.greatest} in "
             f"{seen.rows_seen} rows: it looks like a version of each row, which does not grow over the whole table",
             stream=plan.stream,
             where=place("timestamp"),
@@ -85,6 +89,19 @@ def _refuse_counter(source: Source, session: Session, strategy: Watermarked, pla
             if _may_be_promised(plan)
             else "use a timestamp column, or id_rcs, mds or id",
         )
+
+
+def _origins(source: Source, session: Session, strategy: Watermarked) -> list[Counter]:
+    watermarks = source.connector.require(SupportsWatermarks)
+    return [watermarks.counter_problem(session.connection, strategy.plan.table, c) for c in strategy.timestamps]
+
+
+def _proven(origins: Sequence[Counter]) -> bool:
+    """Return True if the numbers are proven to grow.
+
+    Those of several columns never are: each grows by itself.
+    """
+    return len(origins) == 1 and origins[0].proven
 
 
 def _may_be_promised(plan: StreamPlan) -> bool:
@@ -99,13 +116,12 @@ def _counter_remark(source: Source, session: Session, strategy: Watermarked) -> 
     """Return the remark that nothing proves a counter to grow over the whole table, if so."""
     if strategy.kind != "counter" or strategy.plan.option("counter"):
         return []
-    plan, column = strategy.plan, strategy.timestamps[0]
-    if source.connector.require(SupportsWatermarks).counter_problem(session.connection, plan.table, column).proven:
+    if _proven(_origins(source, session, strategy)):
         return []
-    promise = "; `counter: table` says that each takes a larger one" if _may_be_promised(plan) else ""
+    promise = "; `counter: table` says that each takes a larger one" if _may_be_promised(strategy.plan) else ""
     return [
-        f"nothing proves that {column.name}, an integer, grows over the whole table: a change that takes a number not "
-        f"larger than all before it is missed{promise}"
+        f"nothing proves that {', '.join(strategy.names)}, an integer, grows over the whole table: a change that takes "
+        f"a number not larger than all before it is missed{promise}"
     ]
 
 

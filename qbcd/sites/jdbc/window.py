@@ -25,7 +25,7 @@ from qbcd.ranges import schedule
 from qbcd.sites.checkpoint import due
 from qbcd.sites.guards import check_guards
 from qbcd.sites.jdbc.plan import source_of
-from qbcd.sites.jdbc.poll import RowsPoll, asked_of, travelled
+from qbcd.sites.jdbc.poll import RowsPoll, asked_of, refuse_old_encoder, travelled
 from qbcd.sites.jdbc.source_sql import clock_of, window_of
 from qbcd.sites.jdbc.take import division_of, poll_rows, refuse_unfit_rows, stage_of, staged
 from qbcd.sites.lake.commit import PollStep, RangeChanges, WrittenBatch, commit_step, written_changes
@@ -36,6 +36,8 @@ from qbcd.sites.values import Detection
 from qbcd.state import StoredRange
 from qbcd.watermark import later, seen_as, text
 
+SET_BACK = "the database's clock was set back behind the watermark: all rows were compared"
+
 
 def with_watermark(poll: RowsPoll) -> RowsPoll:
     """Return the poll with the watermark of now, if it is one of windows."""
@@ -43,12 +45,15 @@ def with_watermark(poll: RowsPoll) -> RowsPoll:
         return poll
     [(clock,)] = asked_of(poll, clock_of(source_of(poll.context)))
     back = poll.plan.option("lag") + poll.plan.option("margin")
-    now, before = _moment(clock) - back, poll.leased.row.checkpoint.get(Entry.WATERMARK)
+    moment, before = _moment(clock), poll.leased.row.checkpoint.get(Entry.WATERMARK)
+    known = before["at"] if before else None
+    set_back = known is not None and text(moment) < known
+    now = text(moment - back)
     hooks.reach("after_horizon")
     with poll.context.reading() as conn:
         began = poll.context.store.now(conn)
     swept = poll.leased.checkpoint.swept if before else began
-    ahead = {Entry.WATERMARK: {"at": later(before["at"] if before else None, text(now))}, Entry.SWEPT: swept}
+    ahead = {Entry.WATERMARK: {"at": now if set_back else later(known, now)}, Entry.SWEPT: swept}
     return replace(poll, ahead=ahead)
 
 
@@ -59,14 +64,20 @@ def _moment(clock: str) -> datetime:
 
 
 def poll_window(poll: RowsPoll) -> Detection:
-    """Read the rows since the watermark, or compare all rows if a sweep or an audit is due."""
+    """Read the rows since the watermark, or compare all rows if a sweep or an audit is due.
+
+    All rows are also compared if the database's clock is behind the watermark, which then goes back to it.
+    """
     started, context = time.monotonic(), poll.context
+    refuse_old_encoder(poll)
     every = poll.plan.option("deletes")
     with context.reading() as conn:
         now = context.store.now(conn)
     sweeps = isinstance(every, timedelta) and schedule.is_due(poll.leased.checkpoint.swept, every, now)
-    if sweeps or due(poll):
-        return poll_rows(replace(poll, ahead={**poll.ahead, Entry.SWEPT: now}))
+    set_back = poll.ahead[Entry.WATERMARK]["at"] < poll.leased.checkpoint.watermark["at"]
+    if sweeps or set_back or due(poll):
+        whole = poll_rows(replace(poll, ahead={**poll.ahead, Entry.SWEPT: now}))
+        return replace(whole, warnings=(*whole.warnings, SET_BACK)) if set_back else whole
     source, known = source_of(context), poll.known_ranges()
     division = division_of(poll.strategy, known)
     since = seen_as(poll.leased.checkpoint.watermark["at"], unit=timedelta(0), zone=poll.plan.option("zone"))

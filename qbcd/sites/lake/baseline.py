@@ -47,7 +47,7 @@ def _baseline(poll: LakePoll, mode: LakeMode[Any], work: ExitStack) -> Detection
     one_state = strategy.partitioning.one_state
     with snapshot_of(context.source, poll.plan, None, one_state=one_state) as snapshot:
         check_key(snapshot.session, strategy)
-        of_table = mode.reading(poll).at(snapshot, DueRanges.every(()))
+        of_table = mode.reading(poll, first).at(snapshot, DueRanges.every(()))
         bare = build_ranges(of_table, leased.row.next_range_id, estimated(poll.plan))
         of_table = work.enter_context(of_table.on_engine(sum(r.rows for r in bare)))
         fetched = read_ranges(of_table, bare)

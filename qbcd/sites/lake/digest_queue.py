@@ -9,6 +9,10 @@ digest always belongs to the very row that travelled: a row that changes meanwhi
 The source's row `position` names the commit of the lake that the digests show. If it is not the stream's last one (a
 state that was restored, a poll that was stopped in between), the digests prove nothing: they are removed, and every row
 travels once more.
+
+The row also fences pollers: `queued` names the commit for which one works, from its first statement on. A poller that
+was overtaken while it was paused finds another name there, and changes nothing; the one that it overtakes in its turn
+finds the other's name before it commits in the lake.
 """
 
 from __future__ import annotations
@@ -76,7 +80,9 @@ class DigestQueue:
             lock_ddl(conn)
             create_schema(conn, source.schema)
             self._refuse_foreign(session)
-            self._run(session, own_tables.creation(source, conn, stream, self.strategy))
+            drops, made = own_tables.creation(source, conn, stream, self.strategy)
+            own_tables.alter(partial(self._run, session), stream, drops)
+            self._run(session, made)
         with source.write(stream) as session:
             if not session.rows(f"SELECT project FROM {self._position}"):
                 session.run(f"INSERT INTO {self._position} (project, applied, queued) VALUES ('{project}', '', '')")
@@ -160,19 +166,22 @@ class DigestQueue:
             applied, queued = self._locked(session)
         return applied == self.committed or (queued == self.committed and self.advance(self.committed))
 
-    def restart(self) -> None:
-        """Remove all digests: each row then travels, and its digest is stored again."""
+    def restart(self, commit: str) -> None:
+        """Remove all digests: each row then travels, and its digest is stored again, for `commit`."""
         connector = self.context.source.connector
         with self._writing() as session:
             self._locked(session)
             session.run(f"DELETE FROM {sql_name(connector, self.strategy.finder.replica)}")
             self._clear(session)
-            self._move(session, applied="", queued="")
+            self._move(session, applied="", queued=commit)
 
     def settle(self, commit: str) -> None:
-        """Store that the digests show `commit`, after `restart` and `fetch_ranges`."""
+        """Store that the digests show `commit`, after `restart` and `fetch_ranges`.
+
+        Another poller may have restarted: then nothing is stored.
+        """
         with self._writing() as session:
-            if self._locked(session) == ("", ""):
+            if self._locked(session) == ("", commit):
                 self._move(session, applied=commit, queued="")
 
     def find(self, known: Sequence[StoredRange], commit: str) -> int:
@@ -181,16 +190,26 @@ class DigestQueue:
         steps = list(_steps(known))
         for i, within in enumerate(steps):
             with self._writing(table=True) as session:
-                applied, _ = self._locked(session)
-                if applied != self.committed:
+                applied, queued = self._locked(session)
+                if applied != self.committed or (i > 0 and queued != commit):
                     raise self._overtaken()
                 if i == 0:
                     self._clear(session)
                     check_key(session, finder, None, self.poll.plan)
                 found += session.run(finder.differences(replace(SLICE, first=found), within))
                 last = i == len(steps) - 1
-                self._move(session, applied=applied, queued=commit if last and found else "")
+                self._move(session, applied=applied, queued="" if last and not found else commit)
         return found
+
+    def refuse_overtaken(self, commit: str) -> None:
+        """Refuse rows that were read from the queue of `commit` if it has become another poller's.
+
+        Raises:
+            StateConflict: It has.
+        """
+        with self.context.source.read(self.context.stream) as session:
+            if session.one(f"SELECT queued FROM {self._position}").queued != commit:
+                raise self._overtaken()
 
     def advance(self, commit: str) -> bool:
         """Store the digests of the queue, which `commit` has taken into the lake.
@@ -205,13 +224,16 @@ class DigestQueue:
         return True
 
     def fetch_ranges(
-        self, poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None, kind: str
+        self, commit: str, poll: TablePoll, asked: Sequence[KeyRange], checksum: RowChecksum | None, kind: str
     ) -> FileSet:
-        """Read all rows of `asked` into the stage, as `fetch_rows` does, without a checksum.
+        """Read all rows of `asked` into the stage for `commit`, without a checksum.
 
         They travel through the queue, so that the digests in the source are those of the rows that the lake gets.
+
+        Raises:
+            StateConflict: Another poller has begun since `restart`.
         """
-        parts = [self._fetch(poll, asked, within) for within in _steps(asked)]
+        parts = [self._fetch(commit, poll, asked, within) for within in _steps(asked)]
         if len(parts) == 1:
             return parts[0]
         fields = stage_fields(poll)
@@ -221,18 +243,16 @@ class DigestQueue:
         finally:
             poll.context.files.discard(*parts)
 
-    def _fetch(self, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
+    def _fetch(self, commit: str, poll: TablePoll, asked: Sequence[KeyRange], within: KeyRange | None) -> FileSet:
         """Read all rows of `within`, whose digests were removed, and store their digests.
 
         `asked` are all ranges.
         """
-        with self._writing(table=True) as session:
-            self._locked(session)
+        with self._restarted(commit, table=True) as session:
             self._clear(session)
             session.run(self.strategy.finder.differences(SLICE, within))
         found = self.read(poll, asked)
-        with self._writing() as session:
-            self._locked(session)
+        with self._restarted(commit) as session:
             self._apply(session, within)
         return found
 
@@ -265,6 +285,18 @@ class DigestQueue:
                 connector.catalog.check_in_source(session.connection, plan.table, stream=context.stream, own=own)
                 if checkpoint := self.poll.leased.row.checkpoint:
                     check_shape(context.source, session, context.stream, checkpoint, plan)
+            yield session
+
+    @contextmanager
+    def _restarted(self, commit: str, *, table: bool = False) -> Iterator[Session]:
+        """Run the block as `_writing` does, if digests are being made for `commit`.
+
+        Raises:
+            StateConflict: They are made for another commit.
+        """
+        with self._writing(table=table) as session:
+            if self._locked(session) != ("", commit):
+                raise self._overtaken()
             yield session
 
     def _clear(self, session: Session) -> None:

@@ -102,8 +102,8 @@ class Lineage:
         stored = [(name, self.connector.ddl.column_type(columns[name])) for name in self._stored]
         key, digest = tuple(c.name for c in self.plan.key), (OWN_COLUMNS[0], "bigint")
         return [
-            OwnTable(self.lineage, (*stored, digest), key, written_over=True),
-            OwnTable(self.changed, (*stored, digest, (OWN_COLUMNS[1], "smallint")), key),
+            OwnTable(self.lineage, (*stored, digest), key, OWN_COLUMNS[:1], written_over=True),
+            OwnTable(self.changed, (*stored, digest, (OWN_COLUMNS[1], "smallint")), key, OWN_COLUMNS),
         ]
 
     def indexes(self, joined_by: Sequence[str]) -> list[str]:

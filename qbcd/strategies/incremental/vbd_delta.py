@@ -181,7 +181,7 @@ class VbdDelta(VbdCompare):
     def tables(self) -> list[OwnTable]:
         """Return the tables of replica, outbox, affected keys and lineages."""
         keys = [(c.name, self.connector.ddl.column_type(c)) for c in self.plan.key] or [(ONE, "integer")]
-        own = [OwnTable(self.affected, tuple(keys), ())]
+        own = [OwnTable(self.affected, tuple(keys), (), () if self.plan.key else (ONE,))]
         return [*super().tables(), *own, *(table for lineage in self.lineages for table in lineage.tables())]
 
     @override

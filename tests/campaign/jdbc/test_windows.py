@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from qbcd.errors import ConfigError
+from qbcd.errors import ConfigError, Refused
+from qbcd.sites.jdbc import window
+from qbcd.sites.jdbc.source_sql import clock_of
 from tests.support.jdbc_histories import History
 from tests.support.jdbc_places import JdbcPlace, file_place
 from tests.support.oracle import events
@@ -84,6 +86,48 @@ def test_windows(jdbc_spark: SparkSession, tmp_path: Path, name: str) -> None:
         [checked] = project.verify()
         assert checked.differences is not None
         assert not list(checked.differences)
+
+
+@pytest.mark.campaign
+def test_a_clock_that_is_set_back(jdbc_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows written meanwhile have times that no later window reads."""
+    table = Stamped(file_place(jdbc_spark, "duckdb", tmp_path), tmp_path)
+    back, right = "- INTERVAL '1' HOUR", table.now
+    with opened(table.settings, tmp_path, jdbc_spark) as project:
+        project.prepare()
+        poll(project)
+        table.now = f"({right} {back})"
+        monkeypatch.setattr(
+            window,
+            "clock_of",
+            lambda source: f"SELECT CAST(t.c0 AS TIMESTAMP) {back} AS c0 FROM ({clock_of(source)}) t",
+        )
+        for key in (100, 101):
+            table.place.execute(table.insert(key, 1), table.update(key - 97, 33))
+            [outcome] = poll(project)
+            assert outcome.report is not None
+            assert (window.SET_BACK in outcome.report.warnings) == (key == 100), (
+                "the watermark is behind the clock again"
+            )
+        monkeypatch.setattr(window, "clock_of", clock_of)
+        table.now = right
+        table.place.execute(table.insert(102, 2))
+        poll(project)
+        assert [(op, key) for op, key, _ in table.found(60)] == [("c", 100), ("c", 101), ("c", 102), ("u", 3), ("u", 4)]
+        [checked] = project.verify()
+        assert checked.differences is not None
+        assert not list(checked.differences)
+
+
+@pytest.mark.campaign
+def test_digests_of_another_version(jdbc_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = Stamped(file_place(jdbc_spark, "duckdb", tmp_path), tmp_path)
+    with opened(table.settings, tmp_path, jdbc_spark) as project:
+        with monkeypatch.context() as earlier:
+            earlier.setattr("qbcd.sites.jdbc.poll.ENCODER", 0)
+            project.prepare()
+        with pytest.raises(Refused, match="computed by another version"):
+            poll(project)
 
 
 @pytest.mark.campaign

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.errors import Refused
+from qbcd.errors import Refused, SinkSilent, Undeliverable
 from tests.faults.child import kill_at
 from tests.integration.enrichment.scene import project_of, subscribe
 from tests.support.places import Place, over, place_of
 from tests.support.project import opened, poll
+from tests.support.receiver import receiver
 
 
 def sent(folder: Path) -> list[tuple[str, int, str]]:
@@ -96,6 +97,50 @@ def test_exactly_once_when_killed(point: str, strategy: str, database: str, work
     counted = Counter(one for one in sent(workspace) if one[0] == "r")
     wanted = [(1, "eu"), (3, "eu"), (2, "late"), (3, "late"), (1, "all"), (2, "all"), (3, "all")]
     assert counted == Counter(("r", *one) for one in wanted)
+
+
+def test_other_matches_have_another_number(database: str, workspace: Path) -> None:
+    """A server has a part of the rows when a subscription ends: the rest is of another list, which has other keys."""
+    place = place_of(database)
+    data = project_of(place)
+    with receiver(200, 400, 200, 503) as hook:
+        data["sinks"] = {**data["sinks"], "hooks": {"type": "webhook", "url": hook.url, "max_events": 1}}
+        with opened(data, workspace) as project:
+            project.prepare("s")
+            subscribe(place, ("eu", "region = 'EU' AND status = 'new'"), ("late", "status = 'late'"))
+            with pytest.raises(Undeliverable):
+                poll(project, "s")
+            place.sql("DELETE FROM subscription WHERE id = 's-eu'")
+            with pytest.raises(SinkSilent):
+                poll(project, "s")
+        with opened(data, workspace) as project:
+            poll(project, "s")
+    found = [(key.partition(".")[2], json.loads(one.body)[0]) for key, one in hook.accepted.items()]
+    assert [(key, event["key"]["id"], event["subscriptions"]) for key, event in found] == [
+        ("part-1:0-0/3", 1, ["s-eu"]),
+        ("part-2:0-0/2", 2, ["s-late"]),
+        ("part-2:1-1/2", 3, ["s-late"]),
+    ], "equal matches have equal keys in each attempt"
+
+
+def test_a_sink_of_all_events_becomes_one_of_matches(database: str, workspace: Path) -> None:
+    """It has a part of a batch: the first events of the batch are not the first matches."""
+    place = place_of(database)
+    data = project_of(place, initial=None, deliver=[])
+    subscribe(place, ("late", "status = 'late'"))
+    with receiver(200, 503) as hook:
+        data["sinks"] = {**data["sinks"], "hooks": {"type": "webhook", "url": hook.url, "max_events": 1}}
+        data["tables"][0]["sinks"] = ["hooks"]
+        with opened(data, workspace) as project:
+            project.prepare("s")
+            place.sql("UPDATE orders SET amount = amount + 10")
+            with pytest.raises(SinkSilent):
+                poll(project, "s")
+        data["tables"][0]["sinks"], data["subscriptions"]["deliver"] = [], ["hooks"]
+        with opened(data, workspace) as project:
+            poll(project, "s")
+    found = [(key.rpartition(":")[2], json.loads(one.body)[0]["key"]["id"]) for key, one in hook.accepted.items()]
+    assert found == [("0-0", 1), ("0-0/2", 2), ("1-1/2", 3)]
 
 
 def test_refusals(database: str, workspace: Path) -> None:

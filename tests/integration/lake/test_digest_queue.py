@@ -19,6 +19,10 @@ from qbcd.api import parts_of
 from qbcd.common import hooks
 from qbcd.errors import QbcdError, StateConflict
 from qbcd.orphans import ForeignStream
+from qbcd.sites.lake import digest_queue
+from qbcd.sites.lake.digest_queue import DigestQueue
+from qbcd.sites.lake.poll import LakePoll, TablePoll
+from qbcd.sites.lake.replica.files import FileSet
 from qbcd.state import takeover
 from tests.support import wait_until
 from tests.support.oracle import batches
@@ -185,6 +189,79 @@ def test_a_restored_state_compares_all_rows(kind: str, place: Place, workspace: 
     (_, events), *_ = seen.batches()
     assert [(e["op"], e["key"]["id"], e["after"]["v"]) for e in events] == [("u", 1, -1)]
     assert seen.poll() == []
+    seen.project.close()
+
+
+class Woken:
+    """What a poller does that was overtaken while it was paused: statements for a commit of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.at_read: Callable[[DigestQueue, LakePoll], object] | None = None
+        read = DigestQueue.read
+
+        def read_once(queue: DigestQueue, poll: TablePoll, asked: Any) -> FileSet:
+            found, action, self.at_read = read(queue, poll, asked), self.at_read, None
+            if action is not None:
+                action(DigestQueue(queue.poll, queue.strategy), queue.poll)
+            return found
+
+        monkeypatch.setattr(DigestQueue, "read", read_once)
+
+
+def test_a_paused_poller_fills_the_queue_while_it_is_read(
+    place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, woken = Queued(place, workspace).prepare(), Woken(monkeypatch)
+    place.sql("UPDATE t SET v = -1 WHERE id IN (1, 2)")
+
+    def find(other: DigestQueue, poll: LakePoll) -> None:
+        place.sql("UPDATE t SET v = 1 WHERE id = 1; UPDATE t SET v = -3 WHERE id = 3")
+        other.find(poll.known_ranges(), "another commit")
+
+    woken.at_read = find
+    with pytest.raises(StateConflict, match="another poller"):
+        poll(seen.project, "s")
+    assert sorted(seen.poll()) == [("u", 2, 2, -1), ("u", 3, 3, -3)]
+    assert seen.poll() == []
+    assert seen.project.stream("s").verify() == []
+    seen.project.close()
+
+
+def _applies(other: DigestQueue, poll: LakePoll) -> None:
+    with pytest.raises(StateConflict, match="another poller"), other._restarted("another commit"):
+        raise AssertionError("it may write")
+
+
+@over(
+    "action, overtakes",
+    [
+        pytest.param(_applies, False, id="fetches"),
+        pytest.param(lambda other, _: other.settle("another commit"), False, id="settles"),
+        pytest.param(lambda other, _: other.restart("another commit"), True, id="restarts"),
+    ],
+    elsewhere=[],
+)
+def test_a_paused_poller_wakes_while_all_rows_travel(
+    action: Callable[[DigestQueue, LakePoll], object],
+    overtakes: bool,
+    place: Place,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(digest_queue, "STEP_ROWS", 80)
+    seen, woken = Queued(place, workspace).prepare(), Woken(monkeypatch)
+    schema = place.own_schema
+    found = place.sql(f"SELECT table_name FROM information_schema.tables WHERE table_schema = '{schema}'")
+    (position,) = [name for (name,) in found if name.startswith("queue_")]
+    place.sql(f"UPDATE {schema}.{place.quote(position)} SET applied = 'older'")
+    place.sql("UPDATE t SET v = -1 WHERE id = 1")
+    woken.at_read = action
+    with at("before_commit", stop), pytest.raises(QbcdError, match="another poller" if overtakes else "Stopped"):
+        poll(seen.project, "s")
+    place.sql("UPDATE t SET v = -2 WHERE id = 2")
+    assert sorted(seen.poll()) == [("u", 1, 1, -1), ("u", 2, 2, -2)]
+    assert seen.poll() == []
+    assert seen.project.stream("s").verify() == []
     seen.project.close()
 
 

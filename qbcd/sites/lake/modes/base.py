@@ -77,8 +77,11 @@ class LakeMode(ABC, Generic[S]):
         """
         return {}
 
-    def reading(self, poll: LakePoll) -> LakePoll:
-        """Return the poll with the reader that all its rows need."""
+    def reading(self, poll: LakePoll, entries: Mapping[str, Any]) -> LakePoll:
+        """Return the poll with the reader that all its rows need.
+
+        `entries` are for the next checkpoint.
+        """
         return poll
 
     def complete_baseline(self, poll: LakePoll) -> None:

@@ -77,16 +77,17 @@ class QueueMode(LakeMode[QueuedTlcs]):
         """Create the tables of a baseline, without digests."""
         queue = DigestQueue(poll, self.strategy)
         queue.create()
-        queue.restart()
-        return {Entry.DIGESTS: queue.new_commit()}
+        commit = queue.new_commit()
+        queue.restart(commit)
+        return {Entry.DIGESTS: commit}
 
     @override
-    def reading(self, poll: LakePoll) -> LakePoll:
+    def reading(self, poll: LakePoll, entries: Mapping[str, Any]) -> LakePoll:
         """Return the poll whose rows travel through the queue.
 
         The digests are then those of these very rows.
         """
-        return replace(poll, reader=DigestQueue(poll, self.strategy).fetch_ranges)
+        return replace(poll, reader=partial(DigestQueue(poll, self.strategy).fetch_ranges, entries[Entry.DIGESTS]))
 
     @override
     def complete_baseline(self, poll: LakePoll) -> None:
@@ -112,9 +113,10 @@ class QueueMode(LakeMode[QueuedTlcs]):
 
     def _compare_all(self, poll: LakePoll, queue: DigestQueue, entries: Mapping[str, Any]) -> Detection:
         """Compare every row with the replica, and store all digests again."""
-        queue.restart()
         commit = queue.new_commit()
-        found = poll_table(self.reading(poll), {**entries, Entry.DIGESTS: commit}, audit=True)
+        queue.restart(commit)
+        entries = {**entries, Entry.DIGESTS: commit}
+        found = poll_table(self.reading(poll, entries), entries, audit=True)
         queue.settle(commit)
         return found
 
@@ -130,7 +132,9 @@ def _poll_queue(poll: LakePoll, queue: DigestQueue) -> Detection:
     context.progress(f"comparing the digests of about {counted(scanned, 'row')} in the source")
     found = queue.find(known, commit)
     if found:
-        step = one_step(poll, partial(fetch_queue, queue=queue, rows=found), {Entry.DIGESTS: commit}, known)
+        step = one_step(
+            poll, partial(fetch_queue, queue=queue, commit=commit, rows=found), {Entry.DIGESTS: commit}, known
+        )
         queue.advance(commit)
         return replace(step, cost=replace(step.cost, seconds=time.monotonic() - started))
     if change_of(leased.row.checkpoint, poll.plan):  # no value changed with the type
@@ -140,11 +144,13 @@ def _poll_queue(poll: LakePoll, queue: DigestQueue) -> Detection:
     return Detection(None, Cost(scanned, 0, 0, len(known), 0, time.monotonic() - started))
 
 
-def fetch_queue(poll: TablePoll, queue: DigestQueue, rows: int) -> Step:
+def fetch_queue(poll: TablePoll, queue: DigestQueue, commit: str, rows: int) -> Step:
     """Fetch the rows and the keys of the queue."""
     poll.context.progress(f"fetching {counted(rows, 'changed row')}")
     with poll.on_engine(rows) as work:
-        return QueueStep(poll, rows, queue.read(work, poll.due.known), queue.read_keys(work, poll.due.known))
+        step = QueueStep(poll, rows, queue.read(work, poll.due.known), queue.read_keys(work, poll.due.known))
+        queue.refuse_overtaken(commit)
+    return step
 
 
 class QueueStep(LakeStep):
