@@ -67,7 +67,7 @@ class LoggedBatch:
 
     @property
     def can_be_first(self) -> bool:
-        """It can be the first of a source without rows: it is a baseline, or has all rows since then."""
+        """It can be the first of a source without rows: a baseline, or all rows since then."""
         ops = set(self.seen.counts)
         return self.is_baseline or ("d" not in ops and ("u" not in ops or self.seen.lacks_old))
 
