@@ -262,7 +262,8 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
             of_part = partial(sink_batch, stream, header, *rows, part)
             write_batch(stream, held, sink, BatchOnItsWay(part.header, of_part, unfit))
     elif not _selects_none(stream, header, name):
-        write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+        is_first = not stream.project.acknowledged(stream.name)[name].fingerprint
+        write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit, is_first))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 
@@ -282,11 +283,13 @@ class BatchOnItsWay:
     Attributes:
         open: Opens its rows, for one attempt.
         unfit: The remedy for a value that does not fit its type.
+        is_first: The sink was never written to for this stream.
     """
 
     header: BatchHeader
     open: Callable[[], AbstractContextManager[SinkBatch]]
     unfit: str
+    is_first: bool = False
 
 
 def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsWay) -> None:
@@ -306,6 +309,7 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
     def write() -> None:
         with one.open() as batch:
             batch.progress = StoredProgress(stream.project, stream.name, sink.name)
+            batch.is_first = one.is_first
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
     with sink.rest.after_silence(), _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.working():

@@ -228,7 +228,10 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
 
     unfit = f"types: {{column: text}} for that column, then qbcd reset {stream.name} and prepare it again"
     count = stream.narrowing(send)
-    stream.project.resent(stream.name, one, _last_batch(stream, held.row))
+    last = _last_batch(stream, held.row)
+    if not sink.shows_all_rows:  # the acknowledgement shows if it was ever written to
+        last = last._replace(fingerprint=(last.fingerprint or one.label) if count else "")
+    stream.project.resent(stream.name, one, last)
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")

@@ -362,7 +362,7 @@ class ProjectState(StateDatabase):
             old = _acknowledged(unseal(ACK, dict(found))) if found else Acknowledged(0, 0, "")
             if old[:2] > last[:2]:
                 raise _no_match(stream, one.sink, old, batch_number(last.epoch, last.seq))
-            if old[:2] < last[:2]:
+            if old[:2] < last[:2] or (last.fingerprint and not old.fingerprint):
                 values = {"epoch": last.epoch, "batch_seq": last.seq, "fingerprint": last.fingerprint}
                 sealed = seal(ACK, {"stream": stream, "sink": one.sink, **values, "at": self.facts.clock})
                 conn.execute(update(ACK).where(here).values(**sealed) if found else insert(ACK).values(**sealed))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError, QbcdError
+from qbcd.errors import DeliveryError, DeliveryGap, QbcdError
 from qbcd.model import BatchHeader, PlannedBatch, ResentRows
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -116,7 +116,7 @@ class LakeSink(Sink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        policy = self.limits.policy
+        policy, is_new_log = self.limits.policy, batch.is_first and self.options.mode == "log"
         batch = batch if policy == "refuse" and self.limits.old else batch.fitted(policy, old=self.limits.old)
         header = batch.header
         layout, table = layout_of(self.options, header), self._owned(self._find(header), header)
@@ -124,7 +124,8 @@ class LakeSink(Sink):
             self._attempt(table.adopt, self._owner(header))
             table = self._find(header)
         if table is None:
-            self._refuse_lost(header)
+            if not is_new_log:
+                self._refuse_lost(header)
             table = self._create(header, layout)
         found = table.record(self._owner(header), header.fingerprint)
         judged = verdict(found, header, self.name)
@@ -176,10 +177,11 @@ class LakeSink(Sink):
     def _refuse_lost(self, header: BatchHeader) -> None:
         """Refuse a table that is missing, if it had the batches before."""
         if header.seq > 1 and set(header.counts) != {"r"} and not isinstance(header, ResentRows):
-            raise self._problem(
-                f"table {self.options.table_of(header)} does not exist, and batch {header.number} is not the first",
-                f"put the table back; or qbcd resend {header.stream} {self.name} creates it from the replica",
-                header,
+            name = self.options.table_of(header)
+            raise DeliveryGap(
+                f"sink {self.name}: table {name} does not exist, and batch {header.number} is not the first",
+                remedy=f"put the table back; or qbcd resend {header.stream} {self.name} creates it from the replica",
+                stream=header.stream,
             )
 
     def _create(self, header: BatchHeader, layout: Layout) -> LakeTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -186,6 +187,35 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     (path,) = (workspace / "out" / "s.part-1").glob("*.jsonl")
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert [event["after"]["v"] for event in events] == ["two", "three"]
+
+
+@pytest.mark.parametrize("resent", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_a_log_in_a_lake_may_be_new_and_not_lost(resent: bool, database: str, workspace: Path) -> None:
+    """Its first batch creates the table; after that, or after a resend of rows, a missing table is lost."""
+    from deltalake import DeltaTable
+
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, LOG), workspace) as project:
+        project.stream("s").prepare()
+        for value in ("x", "y"):
+            place.sql(f"UPDATE t SET v = '{value}' WHERE id = 1")
+            poll(project)
+    lake = {"lake": {"type": "delta", "path": "lake", "mode": "log", "table": "events"}}
+    with opened(data(place, {**LOG, **lake}), workspace) as project:
+        assert project.stream("s").resend("lake", where="id > 9") == 0
+        assert not (workspace / "lake").exists()
+        if resent:
+            assert project.stream("s").resend("lake", where="id > 1") == 2
+        else:
+            place.sql("UPDATE t SET v = 'z' WHERE id = 1")
+            poll(project)
+        rows = DeltaTable(workspace / "lake" / "events").to_pyarrow_table().to_pylist()
+        assert sorted(row["id"] for row in rows) == ([2, 3] if resent else [1])
+        shutil.rmtree(workspace / "lake")
+        place.sql("DELETE FROM t WHERE id = 1")
+        with pytest.raises(DeliveryError, match=r"table events does not exist, and batch .* is not the first"):
+            poll(project)
 
 
 def test_a_condition_may_name_a_column_like_a_word_of_ours(database: str, workspace: Path) -> None:
