@@ -283,13 +283,13 @@ class BatchOnItsWay:
     Attributes:
         open: Opens its rows, for one attempt.
         unfit: The remedy for a value that does not fit its type.
-        is_first: The sink was never written to for this stream.
+        is_first: As in `SinkBatch`.
     """
 
     header: BatchHeader
     open: Callable[[], AbstractContextManager[SinkBatch]]
     unfit: str
-    is_first: bool = False
+    is_first: bool | None = None
 
 
 def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsWay) -> None:

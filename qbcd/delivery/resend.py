@@ -31,6 +31,7 @@ from qbcd.delivery.batches import (
     note_failure,
     sink_batch,
     starts_from_replica,
+    waiting_batches,
     write_batch,
 )
 from qbcd.enrichment import BatchView
@@ -201,9 +202,11 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     refuse_without_rows(stream, plan, name)
     _refuse_waiting(stream, name)
     site.seal(plan, stream.settings, held)
+    must_write = sink.shows_all_rows  # also without rows
     if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
         deliver_to(stream, held, {name: stream.project.acknowledged(stream.name)[name]}, report)
-        if name in report.failures and not _fills_gap(one, report):
+        must_write = name in report.failures
+        if must_write and not _passes_over_gap(stream, held, one, report):
             return
     site.context.progress(f"sending the rows of the replica to {name}")
     ts_ms = _clock_ms(stream)
@@ -222,7 +225,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
                     for part in _parts(stream, view, rows):
                         write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                     return view.header.size
-            if rows.count or sink.shows_all_rows:
+            if rows.count or must_write:
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
         return rows.count
 
@@ -237,14 +240,19 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
 
 
-def _fills_gap(one: Resend, report: Report) -> bool:
-    """Return True if the sink refused its batches only since it lacks some, and all rows of the replica follow."""
-    if one.restriction or not isinstance(report.failures[one.sink], DeliveryGap):
+def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Report) -> bool:
+    """Pass over the batches of a sink that lacks earlier ones; the rows of the replica, which follow, have their changes.
+
+    Return False if it failed otherwise, or gets only some rows.
+    """
+    name = one.sink
+    if one.restriction or not isinstance(report.failures[name], DeliveryGap):
         return False
-    del report.failures[one.sink]
-    waiting = counted(report.pending[one.sink], "batch", "batches")
-    report.warnings.append(f"sink {one.sink} lacks batches; it gets the rows of the replica instead of the last {waiting}")
-    report.pending[one.sink] = report.attempts[one.sink] = 0
+    *_, last = waiting_batches(stream.site, name, stream.project.acknowledged(stream.name)[name], held.row)
+    stream.project.acknowledge(stream.name, name, last)  # before the rows: the table may have them before a kill
+    del report.failures[name]
+    report.warnings.append(f"sink {name} lacks the events up to batch {last.number}; it gets the rows of the replica")
+    report.pending[name] = report.attempts[name] = 0
     return True
 
 

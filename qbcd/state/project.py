@@ -496,13 +496,14 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Delete what is kept for a stream that begins again: acknowledgements, failures, resends ..
+        """Delete what is kept for a stream that begins again: acknowledgements, failures, requests of resends ..
 
-        Its history is kept.
+        Its history is kept, and so are the numbers of its resends, which name folders of sinks.
         """
         with self.changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
                 conn.execute(delete(table).where(table.c.stream == stream))
+            conn.execute(update(RESEND).where(RESEND.c.stream == stream).values(pending=False))
 
 
 # Made once: SQLAlchemy takes longer to make a statement than SQLite to execute it.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qbcd.common.wording import batch_number
-from qbcd.errors import DeliveryError, DeliveryGap, SinkConflict
+from qbcd.errors import DeliveryGap, SinkConflict
 from qbcd.model import BatchHeader, ResentRows
 
 Verdict = Literal["done", "next", "replace"]
@@ -109,13 +109,18 @@ def _has_all_rows(found: TableRecord | None, header: BatchHeader, *, from_empty:
     return header.seq == found.seq + 1 or (found.is_claim and not found.epoch)
 
 
-def _unbegun(found: TableRecord | None, header: BatchHeader, sink: str) -> DeliveryError:
+def _unbegun(found: TableRecord | None, header: BatchHeader, sink: str) -> DeliveryGap:
     """Return the error for a batch that would replace all rows, and does not have all."""
     if found is not None:
         last = "no batch" if found.is_claim else f"batch {batch_number(found.epoch, found.seq)}"
         what = f"the table has {last}, and batch {header.number} is not the first one of a new epoch"
         return _gap(what, header, sink)
-    return DeliveryError(
+    return lost(header, sink)
+
+
+def lost(header: BatchHeader, sink: str) -> DeliveryGap:
+    """Return the error for a batch before which the table has none, though the sink had some."""
+    return DeliveryGap(
         f"the target has no record of batches before {header.number}: the table was lost, or the sink now names "
         "another place",
         remedy=f"restore it, or correct the sink; or qbcd resend {header.stream} {sink} fills a new table; without a "
