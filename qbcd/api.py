@@ -282,7 +282,9 @@ class StreamHandle:
             return waiting_for(self._parts.open_stream(self.name), sink)
 
     def skip(self, sink: str, batch: str) -> BatchHeader:
-        """Pass over the next batch, or resend, of a sink that cannot take it; the history records it for ever.
+        """Pass over the next batch, or resend, of a sink that cannot take it.
+
+        The history records it for ever.
 
         Args:
             sink: A sink of the stream, or ``python``.

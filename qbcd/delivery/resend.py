@@ -263,7 +263,7 @@ def skip_next(stream: Stream, sink: str, number: str) -> BatchHeader:
 def _opened(
     stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend, ts_ms: int
 ) -> Iterator[tuple[ReplicaRows, ResentRows, BatchView | None]]:
-    """Yield the rows of a request, their header, and of first rows of subscriptions their matches."""
+    """Yield the rows of a request and their header; of new subscriptions also the matches."""
     first = first_number(one.restriction)
     restriction = one.restriction if first is None else ""
     with stream.site.open_replica(plan, stream.settings, held, restriction) as rows:

@@ -440,9 +440,9 @@ class ProjectState(StateDatabase):
 
     # -- skipped batches ---------------------------------------------------------------------------------------------
     def skip(self, stream: str, sink: str, header: BatchHeader, resend: Resend | None = None) -> None:
-        """Record in the history that `sink` does not get a batch, or a resend, and continue with the next one.
+        """Record in the history that `sink` does not get a batch, or a resend.
 
-        The history keeps this row for ever.
+        It continues with the next one. The history keeps this row for ever.
 
         Raises:
             StateConflict: As :meth:`acknowledge`.
