@@ -246,9 +246,9 @@ def refuse_unfit_sinks(stream: Stream, plan: StreamPlan, row: StreamRow | None) 
     return warnings
 
 
-def claim_places(stream: Stream, plan: StreamPlan) -> list[str]:
+def claim_places(stream: Stream, plan: StreamPlan, row: StreamRow) -> list[str]:
     """Note in each sink that its place is the stream's; return a warning for each that failed."""
-    planned, warnings = planned_for_sinks(stream, plan, None), []
+    planned, warnings = replace(planned_for_sinks(stream, plan, row), seq=row.last_batch_seq), []
     for sink in stream.sinks.values():
         try:
             sink.claim(planned)

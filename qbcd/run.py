@@ -190,7 +190,7 @@ def prepare_stream(stream: Stream) -> Report:
         resend_waiting(stream, held, report)
         deliver(stream, held, report)
         if not report.headers:  # a first batch claims the place itself
-            report.warnings += claim_places(stream, plan)
+            report.warnings += claim_places(stream, plan, held.row)
     return report
 
 

@@ -185,8 +185,8 @@ def _subscriptions(config: ProjectConfig, document: Document) -> Iterator[Proble
     patterns = any(table.tables is not None for table in config.tables)
     own = [] if patterns else [table.stream_name for table in config.tables]
     known = {"sources": list(config.databases), "sinks": list(config.sinks), "streams": own}
-    tables = {name for name, sink in config.sinks.items() if sink.type == "database"}
-    yield from check_subscriptions(written, document, known, tables)
+    numbered = {name for name, sink in config.sinks.items() if sink.needs.every_batch}
+    yield from check_subscriptions(written, document, known, numbered)
     for index, name in enumerate(written.deliver):
         if name in config.sinks and config.sinks[name].starts_from == "replica":
             path, what = document.item(("subscriptions", "deliver"), index), f"sink {name} begins with all rows"

@@ -30,12 +30,14 @@ class SinkNeeds:
         key: Rows are identified by a key.
         old_values: Updates and deletes have the old values.
         subject: The sink's mode, for messages.
+        every_batch: It accepts only the next number, so that no batch may be passed over.
     """
 
     baseline: bool = False
     key: bool = False
     old_values: bool = False
     subject: str = ""
+    every_batch: bool = False
 
 
 @dataclass(frozen=True)

@@ -159,14 +159,14 @@ class SubscriptionsConfig(Section):
 
 
 def check_subscriptions(
-    written: SubscriptionsConfig, document: Document, known: dict[str, list[str]], table_sinks: set[str]
+    written: SubscriptionsConfig, document: Document, known: dict[str, list[str]], numbered: set[str]
 ) -> Iterator[Problem]:
     """Yield the problems of the section with others.
 
     Args:
         known: The names of `sources` that are databases, of `sinks`, and of `streams` with entries of their own; the
             latter are empty if a pattern may bring others.
-        table_sinks: Sinks that apply changes to tables.
+        numbered: Sinks that accept only the next number: a batch without a match is none for a sink of `deliver`.
     """
     here: KeyPath = ("subscriptions",)
     if written.relation is not None and written.relation.source not in known["sources"]:
@@ -180,10 +180,10 @@ def check_subscriptions(
             near = f"there are {', '.join(known['sinks'])}" if known["sinks"] else "add it under `sinks`"
             what = f"there is no sink {document.shown(path, name)}"
             yield Problem(path, what, did_you_mean(name, known["sinks"], near))
-        elif name in table_sinks:
+        elif name in numbered:
             yield Problem(
                 path,
-                f"sink {name} applies changes to tables, and needs every event",
+                f"sink {name} accepts only the next number, and a batch without a match is none for it",
                 "deliver to files, an address or a sink of your own",
             )
     ids = [one.id for one in written.inline]

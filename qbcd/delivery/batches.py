@@ -262,7 +262,8 @@ def _publish(stream: Stream, held: LeasedStream, name: str, header: BatchHeader,
             of_part = partial(sink_batch, stream, header, *rows, part)
             write_batch(stream, held, sink, BatchOnItsWay(part.header, of_part, unfit))
     elif not _selects_none(stream, header, name):
-        write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
+        is_first = not stream.project.acknowledged(stream.name)[name].fingerprint
+        write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit, is_first))
     stream.project.acknowledge(stream.name, name, header)
     hooks.reach("after_acknowledge")
 
@@ -282,11 +283,13 @@ class BatchOnItsWay:
     Attributes:
         open: Opens its rows, for one attempt.
         unfit: The remedy for a value that does not fit its type.
+        is_first: The sink was never written to for this stream.
     """
 
     header: BatchHeader
     open: Callable[[], AbstractContextManager[SinkBatch]]
     unfit: str
+    is_first: bool = False
 
 
 def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsWay) -> None:
@@ -306,6 +309,7 @@ def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsW
     def write() -> None:
         with one.open() as batch:
             batch.progress = StoredProgress(stream.project, stream.name, sink.name)
+            batch.is_first = one.is_first
             explained(lambda: sink.write(batch), lambda error: stream.source.explain(error, stream.name))
 
     with sink.rest.after_silence(), _as_delivery_errors(stream, sink.name, one), stream.site.context.spark.working():
@@ -500,14 +504,23 @@ def skip_batch(stream: Stream, sink: str, number: str) -> BatchHeader:
                 stream=stream.name,
                 remedy=f"a batch is skipped only when it is the next one: --batch {header.number}",
             )
-        if sink != PYTHON_SINK and sink not in stream.project.delivery_failures(stream.name):
-            raise ConfigError(
-                f"batch {number} has not failed for sink {sink}",
-                stream=stream.name,
-                remedy=f"qbcd run {stream.name} --once delivers it",
-            )
+        refuse_unfailed(stream, sink, number)
         stream.project.skip(stream.name, sink, header)
     return header
+
+
+def refuse_unfailed(stream: Stream, sink: str, number: str) -> None:
+    """Refuse to pass over what a sink may take at the next attempt.
+
+    Raises:
+        ConfigError: Its last delivery has not failed.
+    """
+    if sink != PYTHON_SINK and sink not in stream.project.delivery_failures(stream.name):
+        raise ConfigError(
+            f"batch {number} has not failed for sink {sink}",
+            stream=stream.name,
+            remedy=f"qbcd run {stream.name} --once delivers it",
+        )
 
 
 def doubts_batches(error: QbcdError) -> bool:

@@ -137,7 +137,7 @@ class ResentRows(BatchHeader):
 class PlannedBatch(BatchHeader):
     """The facts of a stream's batches by its plan, before there is one.
 
-    It has no events and no number, and is never stored.
+    It has no events and no number, and is never stored. For a claim its number is that of the stream's last batch.
 
     Its epoch is that of the stream, 0 before `prepare`. Its consistency is the weakest of any batch.
 

@@ -20,7 +20,7 @@ from qbcd.errors import Refused
 from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import EVENT_FIELDS
-from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of, place_of
+from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of, may_wait, place_of
 
 _NOT_FINITE = frozenset(("NaN", "Infinity", "-Infinity"))
 _LONGEST = 2**63
@@ -44,20 +44,15 @@ class JsonlFile(LogFile):
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
         self.batches = 0
         run: tuple[BatchKey, Seen, int] | None = None
-        wanted = line = 0
+        line = 0
         for line, stream, key, ordinal, event in self._lines():
             if run is None or key != run[0]:
                 if run is not None:
                     yield *run, line
                 run = key, _begun(stream, ordinal, event), line
                 self.batches += 1
-            elif ordinal != wanted:
-                raise Refused(
-                    f"event {ordinal} follows event {wanted - 1}: events are missing",
-                    where=place_of(self.path, line),
-                    remedy="copy the file again, as a whole",
-                )
-            wanted = ordinal + 1
+            else:
+                run[1].follow(ordinal, place_of(self.path, line))
             self._see(run[1], event, line)
         if run is not None:
             yield *run, line + 1
@@ -161,7 +156,7 @@ class JsonlFile(LogFile):
 
 def _begun(stream: str, ordinal: int, event: Any) -> Seen:
     key = None if event["key"] is None else tuple(event["key"])
-    return Seen(stream, event["source"], int(event["ts_ms"]), key, ordinal)
+    return Seen(stream, event["source"], int(event["ts_ms"]), key, ordinal, ordinal, may_wait(event))
 
 
 def _kind(value: Any) -> Any:

@@ -5,8 +5,10 @@ Its batches are in order, and are checked before one is applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,8 +19,13 @@ from qbcd.model import PART, WHOLE, BatchHeader, Consistency, ResentRows, Travel
 from qbcd.replay.jsonl_log import JsonlFile
 from qbcd.replay.log_file import BatchKey, LogFile, Seen, place_of
 from qbcd.replay.parquet_log import ParquetFile
+from qbcd.sinks.stored.parquet_files import MARKER
+from qbcd.stores.folders import read_json
 
 _FILES: dict[str, type[LogFile]] = {".jsonl": JsonlFile, ".parquet": ParquetFile}
+# A file of JSON lines or a folder of Parquet files, in the folder of its stream; and such a folder of a resend.
+_TARGET = re.compile(r"([^/]+)/(?:epoch=)?([0-9]+)(?:/batch_seq=|-)([0-9]+)(?:\.jsonl)?")
+_RESENT = re.compile(rf".+\.({WHOLE}|{PART})[0-9]+")
 
 
 class Piece(NamedTuple):
@@ -49,9 +56,20 @@ class LoggedBatch:
         return batch_number(self.key.epoch, self.key.seq) + (f".{self.key.label}" if self.key.label else "")
 
     @property
+    def place(self) -> str:
+        """Its first file, for messages; empty without events."""
+        return str(self.pieces[0].file.path) if self.pieces else ""
+
+    @property
     def is_baseline(self) -> bool:
         """All of its events are rows that were there, and no part of them."""
         return set(self.seen.counts) == {"r"} and not self.key.label.startswith(PART)
+
+    @property
+    def can_be_first(self) -> bool:
+        """It can be the first of a source without rows: a baseline, or all rows since then."""
+        ops = set(self.seen.counts)
+        return self.is_baseline or ("d" not in ops and ("u" not in ops or self.seen.lacks_old))
 
     def header(self, columns: Sequence[tuple[str, Travel]]) -> BatchHeader:
         """Return the batch's header, with the forms of its columns."""
@@ -81,7 +99,8 @@ class LoggedBatch:
 
         Ids are equal only for equal events.
         """
-        return digest_of([self.seen.stream, *self.key, sorted(self.seen.counts.items()), self.seen.ts_ms])
+        seen = self.seen
+        return digest_of([seen.stream, *self.key, sorted(seen.counts.items()), seen.ts_ms if seen.size else 0])
 
 
 def _consistency(text: Any) -> Consistency:
@@ -98,7 +117,7 @@ def files_of(named: Iterable[Path]) -> list[LogFile]:
     for path in named:
         if path.is_dir():
             inside = [one for one in sorted(path.rglob("*")) if one.suffix in _FILES and not _is_hidden(one, path)]
-            if not inside:
+            if not inside and not empty_batches([path]):
                 raise ConfigError(f"{path} has no files of events", remedy="name a folder of a sink jsonl or parquet")
             found |= dict.fromkeys(inside)
         elif not path.is_file():
@@ -109,15 +128,42 @@ def files_of(named: Iterable[Path]) -> list[LogFile]:
             found[path] = None
     if not found:
         raise ConfigError("no files are named", remedy="name files or folders of a sink jsonl or parquet")
-    return [_FILES[path.suffix](path) for path in found]
+    return [_FILES[path.suffix](path) for path in found if path.stat().st_size or not _empty(path)]
+
+
+def empty_batches(named: Iterable[Path]) -> set[tuple[int, int]]:
+    """Return epoch and number of the batches that have no events, by the notes of their sinks."""
+    found: set[tuple[int, int]] = set()
+    for path in named:
+        inside = [*path.rglob("*.jsonl"), *path.rglob(MARKER)] if path.is_dir() else [path]
+        for one in inside:
+            found |= _empty(one if one.suffix == ".jsonl" else one.parent)
+    return found
+
+
+def _empty(target: Path) -> set[tuple[int, int]]:
+    """Return the batches without events of a file of lines, or of a folder of Parquet."""
+    match = _TARGET.fullmatch("/".join(target.absolute().parts[-3 if target.suffix != ".jsonl" else -2 :]))
+    note = read_json(JsonlFile(target).note if target.suffix == ".jsonl" else target / MARKER)
+    if match is None or not note or _RESENT.fullmatch(match[1]):
+        return set()
+    epoch, last = int(match[2]), int(match[3])
+    batches = note.get("batches", [[last, "", note.get("events")]])
+    return {(epoch, seq) for seq, _, events in batches if events == 0}
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part[0] in "._" for part in path.relative_to(folder).parts)
 
 
-def batches_of(files: Sequence[LogFile]) -> list[LoggedBatch]:
+def batches_of(
+    files: Sequence[LogFile], empty: Collection[tuple[int, int]] = (), *, every: bool = False
+) -> list[LoggedBatch]:
     """Return the batches of files, in order.
+
+    Args:
+        empty: Epochs and numbers of batches without events, which no file has.
+        every: Every event counts, so that the rows of a replica do not stand for batches before them.
 
     Raises:
         Refused: A file is cut off or no log of events, events or batches are missing, or they are of several streams.
@@ -129,7 +175,10 @@ def batches_of(files: Sequence[LogFile]) -> list[LoggedBatch]:
             _join(found, key, seen, Piece(file, first, last))
     batches = sorted(found.values(), key=lambda batch: batch.key.order)
     _refuse_mixed(batches)
-    _refuse_gaps(batches)
+    if not batches:
+        raise Refused("the files have no events", remedy="name the files of other batches too")
+    batches = _with_empty(batches, empty)
+    _refuse_gaps(batches, every=every)
     for batch in batches:
         _refuse_incomplete(batch)
     return batches
@@ -137,22 +186,39 @@ def batches_of(files: Sequence[LogFile]) -> list[LoggedBatch]:
 
 def _join(found: dict[BatchKey, LoggedBatch], key: BatchKey, seen: Seen, piece: Piece) -> None:
     """Add a run of events to its batch."""
-    batch = found.get(key)
-    wanted = 0 if batch is None else batch.seen.size
-    if seen.first_ordinal != wanted:
-        number = LoggedBatch(key, seen).number
-        raise Refused(
-            f"event {seen.first_ordinal} of batch {number} follows event {wanted - 1}"
-            if wanted
-            else f"batch {number} begins with event {seen.first_ordinal}",
-            where=place_of(piece.file.path, piece.first),
-            remedy="name each file of the log once, and all of them",
-        )
+    batch, number = found.get(key), LoggedBatch(key, seen).number
+    refusal = Refused(
+        f"event {seen.first_ordinal} of batch {number} follows event {batch.seen.last_ordinal}"
+        if batch is not None
+        else f"batch {number} begins with event {seen.first_ordinal}",
+        where=place_of(piece.file.path, piece.first),
+        remedy="name each file of the log once, and all of them",
+    )
     if batch is None:
+        if seen.first_ordinal and not seen.may_wait:
+            raise refusal
+        seen.gap = refusal if seen.first_ordinal else seen.gap
         found[key] = LoggedBatch(key, seen, [piece])
     else:
-        batch.seen.extend(seen)
+        batch.seen.extend(seen, refusal)
         batch.pieces.append(piece)
+
+
+def _with_empty(batches: Sequence[LoggedBatch], empty: Collection[tuple[int, int]]) -> list[LoggedBatch]:
+    """Return batches, with those without events in an epoch that has some with events.
+
+    They have the columns of the batch before, or else of the one after.
+    """
+    found = list(batches)
+    known = {batch.key[:2] for batch in batches if not batch.key.label}
+    for epoch, seq in sorted(set(empty) - known):
+        near = [batch for batch in batches if batch.key.epoch == epoch]
+        if near:
+            like = max((one for one in near if one.key.seq <= seq), key=lambda one: one.key.order, default=near[0]).seen
+            source = {**like.source, "batch_seq": seq}
+            seen = replace(like, source=source, counts=Counter(), gap=None, lacks_old=False)
+            found.append(LoggedBatch(BatchKey(epoch, seq), seen))
+    return sorted(found, key=lambda batch: batch.key.order)
 
 
 def _refuse_mixed(batches: Sequence[LoggedBatch]) -> None:
@@ -160,21 +226,24 @@ def _refuse_mixed(batches: Sequence[LoggedBatch]) -> None:
         if batch.seen.stream != batches[0].seen.stream:
             raise Refused(
                 f"this is a log of stream {batch.seen.stream}, and another file is of stream {batches[0].seen.stream}",
-                where=str(batch.pieces[0].file.path),
+                where=batch.place,
                 remedy="replay each stream into a table of its own",
             )
 
 
-def _refuse_gaps(batches: Sequence[LoggedBatch]) -> None:
-    """Refuse missing batches; the rows of a replica and a new epoch need none before them."""
+def _refuse_gaps(batches: Sequence[LoggedBatch], *, every: bool) -> None:
+    """Refuse missing batches.
+
+    A new epoch needs none before it; the rows of a replica do not either, unless every event counts.
+    """
     for before, after in pairwise(batches):
-        if after.key.epoch != before.key.epoch or after.key.label.startswith(WHOLE):
+        if after.key.epoch != before.key.epoch or (after.key.label.startswith(WHOLE) and not every):
             continue
         wanted = before.key.seq + (0 if after.key.label else 1)
         if after.key.seq != wanted:
             raise Refused(
                 f"batch {after.number} follows batch {before.number}: the batches between are missing",
-                where=str(after.pieces[0].file.path),
+                where=after.place,
                 remedy="name their files too",
             )
 
@@ -182,15 +251,20 @@ def _refuse_gaps(batches: Sequence[LoggedBatch]) -> None:
 def _refuse_incomplete(batch: LoggedBatch) -> None:
     """Compare a batch with the number of events that its sink noted.
 
-    A missing note, or one of another batch, is not compared.
+    A missing note is not compared, unless ordinals are missing: they can be those of events that waited.
     """
-    for file in (piece.file for piece in batch.pieces if piece.file.batches == 1):
-        if (noted := file.noted()) not in (None, batch.seen.size):
+    is_proven = False
+    for file in (piece.file for piece in batch.pieces):
+        noted = file.noted(batch.key.seq)
+        if noted not in (None, batch.seen.size):
             raise Refused(
                 f"{counted(batch.seen.size, 'event')} of batch {batch.number} are there, and its sink wrote {noted:,}",
                 where=str(file.path),
                 remedy="copy its files again, as a whole",
             )
+        is_proven = is_proven or noted is not None
+    if batch.seen.gap is not None and not is_proven:
+        raise batch.seen.gap
 
 
 def events_of(batch: LoggedBatch, header: BatchHeader) -> Iterator[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,6 +38,9 @@ class Seen:
 
     Attributes:
         key: Names of the key columns; empty for a result of one row, None for rows without a key.
+        last_ordinal: The ordinal of the last event.
+        may_wait: Events of the batch can have waited for a row of a lookup; they are in a later batch then.
+        gap: The refusal of ordinals that are missing, unless the sink's note shows that their events waited.
         lacks_old: Some update or delete has no old values.
         kinds: By column, the kinds of its values or the form that the file gives.
     """
@@ -47,6 +50,9 @@ class Seen:
     ts_ms: int
     key: tuple[str, ...] | None
     first_ordinal: int
+    last_ordinal: int
+    may_wait: bool
+    gap: Refused | None = None
     counts: Counter[str] = field(default_factory=Counter)
     lacks_old: bool = False
     kinds: dict[str, set[Any]] = field(default_factory=dict)
@@ -56,12 +62,41 @@ class Seen:
         """Number of events."""
         return sum(self.counts.values())
 
-    def extend(self, other: Seen) -> None:
-        """Add the events of the next part."""
+    def follow(self, ordinal: int, place: str) -> None:
+        """Note the ordinal of the next event.
+
+        Raises:
+            Refused: Events before it are missing, and cannot have waited.
+        """
+        self._follow(
+            ordinal,
+            Refused(
+                f"event {ordinal} follows event {self.last_ordinal}: events are missing",
+                where=place,
+                remedy="copy the file again, as a whole",
+            ),
+        )
+        self.last_ordinal = ordinal
+
+    def extend(self, other: Seen, refusal: Refused) -> None:
+        """Add the events of the next part.
+
+        Raises:
+            Refused: Events between are missing, and cannot have waited.
+        """
+        self._follow(other.first_ordinal, refusal)
+        self.last_ordinal, self.gap = other.last_ordinal, self.gap or other.gap
         self.counts += other.counts
         self.lacks_old = self.lacks_old or other.lacks_old
         for name, kinds in other.kinds.items():
             self.kinds.setdefault(name, set()).update(kinds)
+
+    def _follow(self, ordinal: int, refusal: Refused) -> None:
+        if ordinal == self.last_ordinal + 1:
+            return
+        if ordinal <= self.last_ordinal or not self.may_wait:
+            raise refusal
+        self.gap = self.gap or refusal
 
 
 class LogFile(ABC):
@@ -104,19 +139,25 @@ class LogFile(ABC):
     def form_of(self, kinds: set[Any]) -> Travel | None:
         """Return the form of a column by the kinds of its values; None if a file does not show it."""
 
-    def noted(self) -> int | None:
-        """Return the number of events that the sink noted for the batch of this file.
+    def noted(self, seq: int) -> int | None:
+        """Return the number of events that the sink noted for a batch of this file.
 
         Return None without a note.
         """
-        note = read_json(self.note)
-        events = note.get("events") if note else None
+        note = read_json(self.note) or {}
+        rolled = {number: events for number, _, events in note.get("batches", ())}
+        events = rolled.get(seq) if rolled else note.get("events") if self.batches == 1 else None
         return events if isinstance(events, int) else None
 
     @property
     @abstractmethod
     def note(self) -> Path:
         """The sink's note about the batch."""
+
+
+def may_wait(fields: Collection[str]) -> bool:
+    """Return True if events with these fields can have waited; those with subscriptions cannot."""
+    return "lookup" in fields and "subscriptions" not in fields
 
 
 def place_of(path: Path, line: int) -> str:

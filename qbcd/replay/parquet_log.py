@@ -14,7 +14,7 @@ from qbcd.errors import Refused
 from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel, TravelKind
 from qbcd.model.wire import EVENT_FIELDS
-from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of
+from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of, may_wait, place_of
 from qbcd.sinks.stored.parquet_files import MARKER
 
 _FACTS = ["op", "source", "event_id", "ts_ms"]
@@ -62,7 +62,7 @@ class ParquetFile(LogFile):
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
         self.batches = 0
         run: tuple[BatchKey, Seen, int] | None = None
-        row = wanted = 0
+        row = 0
         with self._open() as file:
             schema = file.schema_arrow
             for piece in file.iter_batches(columns=[*_FACTS, "before"]):
@@ -74,9 +74,9 @@ class ParquetFile(LogFile):
                             yield *run, row
                         run = key, _begun(stream, ordinal, fact, schema), row
                         self.batches += 1
-                    elif ordinal != wanted:
-                        raise foreign(self.path, row, f"event {ordinal} follows event {wanted - 1}")
-                    wanted, row = ordinal + 1, row + 1
+                    else:
+                        run[1].follow(ordinal, place_of(self.path, row))
+                    row += 1
                     run[1].counts[fact["op"]] += 1
                     run[1].lacks_old = run[1].lacks_old or (fact["op"] in "ud" and not has_old)
         if run is not None:
@@ -110,7 +110,7 @@ class ParquetFile(LogFile):
 def _begun(stream: str, ordinal: int, fact: Any, schema: pa.Schema) -> Seen:
     key, image = schema.field("key").type, schema.field("after").type
     names = tuple(field.name for field in key) if pa.types.is_struct(key) else None
-    seen = Seen(stream, fact["source"], int(fact["ts_ms"]), names, ordinal)
+    seen = Seen(stream, fact["source"], int(fact["ts_ms"]), names, ordinal, ordinal, may_wait(schema.names))
     seen.kinds = {field.name: {_travel(field.type)} for field in image}
     return seen
 

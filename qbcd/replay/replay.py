@@ -15,7 +15,7 @@ from typing import Any
 from qbcd.common.wording import batch_number
 from qbcd.errors import DeliveryError, Refused
 from qbcd.model import Travel, TravelKind
-from qbcd.replay.log import LoggedBatch, batches_of, events_of, files_of
+from qbcd.replay.log import LoggedBatch, batches_of, empty_batches, events_of, files_of
 from qbcd.replay.target import ReplayTarget
 from qbcd.sinks.table.databases import TargetDatabase, target_at
 from qbcd.sinks.table.databases.base import decimal_size
@@ -59,17 +59,17 @@ def replay(named: Sequence[Path], target: ReplayTarget, options: TableOptions, *
         Refused: A file is cut off or foreign, or batches are missing.
         DeliveryError: The target refused; batches before are applied.
     """
-    batches = batches_of(files_of(named))
+    batches = batches_of(files_of(named), empty_batches(named), every=options.mode == "log")
     database = target_at(target.url, target.schema)
     plain = target.table.replace("{", "{{").replace("}", "}}")
     options = replace(options, table=plain)
     owner = TableOwner(PROJECT, batches[0].seen.stream, target.label)
-    write = TargetWrite(database, options, batches[0].header(_bare(batches)), owner)
+    write = TargetWrite(database, options, batches[0].header(_bare(batches)), owner, from_empty=from_empty)
     with _named(target):
         record, types = last_record(write)
-    left = _after(batches, record)
-    if options.mode != "log" and not from_empty:
-        _refuse_without_baseline(left, record)
+    left = _begun(_after(batches, record, every=options.mode == "log"), record)
+    if options.mode != "log":
+        _refuse_without_baseline(left, record, from_empty=from_empty)
     forms = _forms(batches, database, types)
     for batch in left:
         header = batch.header([(name, forms[name]) for name in _ordered(batch)])
@@ -91,15 +91,30 @@ def _named(target: ReplayTarget) -> Iterator[None]:
         raise
 
 
-def _refuse_without_baseline(left: Sequence[LoggedBatch], record: TableRecord | None) -> None:
+def _begun(left: Sequence[LoggedBatch], record: TableRecord | None) -> list[LoggedBatch]:
+    """Return batches without those at the beginning of an epoch that have no events.
+
+    The next one is then the first of the epoch.
+    """
+    epoch, found = None if record is None else record.epoch, []
+    for batch in left:
+        if batch.seen.size or batch.key.epoch == epoch:
+            epoch = batch.key.epoch
+            found.append(batch)
+    return found
+
+
+def _refuse_without_baseline(left: Sequence[LoggedBatch], record: TableRecord | None, *, from_empty: bool) -> None:
     """Refuse an epoch that begins without the rows that were there."""
     epoch = None if record is None else record.epoch
     for batch in left:
-        if batch.key.epoch != epoch and not batch.is_baseline:
+        if batch.key.epoch != epoch and not batch.is_baseline and not (from_empty and batch.can_be_first):
+            why = "it changes rows" if from_empty else "rows"
             raise Refused(
-                f"the log begins with batch {batch.number}, which is no baseline: rows from before are not in it",
-                where=str(batch.pieces[0].file.path),
-                remedy="name the files of the baseline or of a resend too; or --from-empty if the source had no rows",
+                f"the log begins with batch {batch.number}, which is no baseline: {why} from before are not in it",
+                where=batch.place,
+                remedy="name the files of the baseline or of a resend too"
+                + ("" if from_empty else "; or --from-empty if the source had no rows"),
             )
         epoch = batch.key.epoch
 
@@ -114,8 +129,11 @@ def _ordered(batch: LoggedBatch) -> list[str]:
     return [*key, *(name for name in batch.seen.kinds if name not in key)]
 
 
-def _after(batches: list[LoggedBatch], record: TableRecord | None) -> list[LoggedBatch]:
+def _after(batches: list[LoggedBatch], record: TableRecord | None, *, every: bool) -> list[LoggedBatch]:
     """Return the batches that the table lacks.
+
+    Args:
+        every: Every event counts, so that a baseline does not stand for batches before it.
 
     Raises:
         Refused: The table has another batch of this number, or lacks batches before these.
@@ -130,15 +148,15 @@ def _after(batches: list[LoggedBatch], record: TableRecord | None) -> list[Logge
     if same:
         raise Refused(
             f"the table has another batch {last}: it is of another log",
-            where=str(batches[same[0]].pieces[0].file.path),
+            where=batches[same[0]].place,
             remedy="replay into another table",
         )
     later = [one for one in batches if one.key[:2] > (record.epoch, record.seq)]
-    gap = first.key.epoch == record.epoch and first.key.seq > record.seq + 1
-    if gap and not first.is_baseline:
+    gap = first.key.epoch == record.epoch and first.key.seq > record.seq + (0 if first.key.label else 1)
+    if gap and (every or not first.is_baseline):
         raise Refused(
             f"the table has batch {last}, and the log begins with batch {first.number}",
-            where=str(first.pieces[0].file.path),
+            where=first.place,
             remedy="name the files of the batches between too",
         )
     return later
@@ -150,12 +168,13 @@ def _forms(batches: Sequence[LoggedBatch], database: TargetDatabase, types: dict
     It is that of the files, and for JSON the one that the target's column can hold.
     """
     kinds: dict[str, set[Any]] = {}
+    file = next(batch.pieces[0].file for batch in batches if batch.pieces)
     for batch in batches:
         for name, found in batch.seen.kinds.items():
             kinds.setdefault(name, set()).update(found)
     made = {}
     for name, found in kinds.items():
-        form = batches[0].pieces[0].file.form_of(found)
+        form = file.form_of(found)
         made[name] = _fitting(form, database, types.get(name.lower(), ""))
     return made
 

@@ -56,9 +56,11 @@ class SinkBatch:
 
     Attributes:
         progress: What the sink has of the batch, durably; None outside of a delivery.
+        is_first: The sink has got no batch of the stream before, and no rows of its replica.
     """
 
     progress: Progress | None = None
+    is_first: bool = False
 
     def __init__(
         self,
@@ -287,7 +289,10 @@ class Sink(ABC):
         return []
 
     def claim(self, planned: PlannedBatch) -> None:  # noqa: B027 -- by default nobody else can have the place
-        """Note in the sink that a place is the stream's, before its first batch.
+        """Note in the sink that a place is the stream's, before the first batch of its epoch.
+
+        Args:
+            planned: Its number is that of the stream's last batch, of an earlier epoch; 0 without one.
 
         Raises:
             DeliveryError: Another stream or project has it, or the sink cannot be reached.

@@ -132,11 +132,13 @@ class DeltaTableOfSink(LakeTable):
 
     def _merge(self, change: LakeChange, rows: pa.RecordBatchReader) -> TableMerger:
         flag, soft = _quoted(SOFT_DELETED), change.options.deletes == "soft"
-        removes = f"s.{_quoted(STAGE_OP)} IN ('d', '{STAGE_ONLY_REMOVE}')"
+        op = f"s.{_quoted(STAGE_OP)}"
+        removes = f"{op} IN ('d', '{STAGE_ONLY_REMOVE}')"
         values = {_quoted(name): f"s.{_quoted(name)}" for name in rows.schema.names[1:]}
         merge = self._merging(change, rows)
-        if soft:
-            merge = merge.when_matched_update({flag: f"s.{flag}"}, predicate=removes)
+        if soft:  # the row of another spelling of a key is not a deleted row
+            merge = merge.when_matched_delete(f"{op} = '{STAGE_ONLY_REMOVE}'")
+            merge = merge.when_matched_update({flag: f"s.{flag}"}, predicate=f"{op} = 'd'")
         else:
             merge = merge.when_matched_delete(removes)
         merge = merge.when_matched_update(values, predicate=f"NOT ({removes})")

@@ -116,7 +116,7 @@ class LakeSink(Sink):
 
     @override
     def write(self, batch: SinkBatch) -> None:
-        policy = self.limits.policy
+        policy, is_new_log = self.limits.policy, batch.is_first and self.options.mode == "log"
         batch = batch if policy == "refuse" and self.limits.old else batch.fitted(policy, old=self.limits.old)
         header = batch.header
         layout, table = layout_of(self.options, header), self._owned(self._find(header), header)
@@ -124,7 +124,8 @@ class LakeSink(Sink):
             self._attempt(table.adopt, self._owner(header))
             table = self._find(header)
         if table is None:
-            self._refuse_lost(header)
+            if not is_new_log:
+                self._refuse_lost(header)
             table = self._create(header, layout)
         found = table.record(self._owner(header), header.fingerprint)
         judged = verdict(found, header, self.name)

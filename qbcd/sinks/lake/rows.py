@@ -153,13 +153,19 @@ def rows_of(batch: SinkBatch, layout: Layout, options: TableOptions, columns: pa
 
 def _only_removed(rows: pa.RecordBatch, batch: SinkBatch, layout: Layout, options: TableOptions) -> pa.RecordBatch:
     """Return the rows whose key no other row of the batch has."""
-    keys = list(zip(*(rows.column(name).to_pylist() for name in layout.key), strict=True))
+    keys = list(zip(*(_comparable(rows.column(name)) for name in layout.key), strict=True))
     wanted, held = set(keys), set[tuple[object, ...]]()
     for piece in flat_rows(iter(batch.arrow()), layout, options, batch.header):
         ops = piece.arrays[0].to_pylist()
-        values = zip(*(piece.arrays[i + 1].to_pylist() for i in range(len(layout.key))), strict=True)
+        values = zip(*(_comparable(piece.arrays[i + 1]) for i in range(len(layout.key))), strict=True)
         held.update(key for op, key in zip(ops, values, strict=True) if op != STAGE_ONLY_REMOVE and key in wanted)
     return rows.filter(pa.array([key not in held for key in keys], pa.bool_()))
+
+
+def _comparable(values: pa.Array) -> list[object]:
+    """Return values that are equal if they are one key, which NaN is."""
+    found: list[object] = values.to_pylist()
+    return ["NaN" if one != one else one for one in found] if pa.types.is_floating(values.type) else found
 
 
 def without_removed(rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

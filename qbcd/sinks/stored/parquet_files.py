@@ -45,6 +45,7 @@ class ParquetFiles(SinkFileFormat):
         with batch.arrow() as reader, _Parts(store, attempt) as parts:
             for rows in row_groups(reader):
                 parts.write(rows)
+            parts.end(reader.schema)
         return parts.written
 
     @override
@@ -63,8 +64,10 @@ class ParquetFiles(SinkFileFormat):
     def merge(self, store: Store, held: Sequence[str], attempt: str) -> Written:
         with _Parts(store, attempt) as parts:
             waiting: list[pa.Table] = []
+            schema = pa.schema([])
             for name in held:
                 with store.open_file(name) as file, parquet.ParquetFile(file) as read:
+                    schema = read.schema_arrow
                     for group in range(read.num_row_groups):
                         rows = read.read_row_group(group)
                         if waiting and waiting[0].schema != rows.schema:
@@ -76,6 +79,7 @@ class ParquetFiles(SinkFileFormat):
                             waiting = []
             if waiting:
                 parts.write(pa.concat_tables(waiting))
+            parts.end(schema)
         return parts.written
 
     @override
@@ -128,6 +132,11 @@ class _Parts(ExitStack):
             fits = rows.slice(0, self._room)
             self._writer.write_table(fits)
             rows, self._room = rows.slice(fits.num_rows), self._room - fits.num_rows
+
+    def end(self, schema: pa.Schema) -> None:
+        """Write a file without rows if there were none: a target without a file is incomplete."""
+        if self._schema is None:
+            self._begin(schema)
 
     def _begin(self, schema: pa.Schema) -> None:
         self.close()

@@ -48,12 +48,13 @@ def fitting(pieces: Iterable[pa.RecordBatch], fit: Fit) -> Iterator[pa.RecordBat
     """
     forms = {**dict(fit.header.columns), **fit.texts}
     judged = {name: one for name, one in forms.items() if fit.limits.of(one) or fit.limits.longest(one, 1)}
-    images = ("key", "after", "before") if fit.limits.old else ("key", "after")
+    keys = {name: one for name, one in judged.items() if name in fit.header.key}
     for piece in pieces:
         if judged:
             columns = {name: piece.column(name) for name in piece.schema.names}
-            for image in images:
-                columns[image] = _fitted(columns[image], columns["key"], judged, fit, in_key=image == "key")
+            for image in ("key", "after", "before"):
+                wanted = judged if fit.limits.old or image != "before" else keys  # by an old key rows are found
+                columns[image] = _fitted(columns[image], columns["key"], wanted, fit, in_key=image == "key")
             yield pa.RecordBatch.from_arrays(list(columns.values()), names=list(columns))
         else:
             yield piece

@@ -110,7 +110,7 @@ def _staged(events: _Events) -> tuple[Arrays, Arrays | None]:
         return rows, None
     old = [events.value("before", name).filter(respelled) for name in events.layout.key]
     count = len(old[0])
-    blank = [pa.nulls(count, events.type_of(name)) for name in events.layout.values]
+    blank = [pa.nulls(count, one.type) for one in rows[1 + len(keys) :]]  # an old value can have another form
     only = pa.array([STAGE_ONLY_REMOVE] * count, rows[0].type)
     renamed = [*old, *(one.filter(respelled) for one in keys)]
     return [pa.concat_arrays(pair) for pair in zip(rows, [only, *old, *blank], strict=True)], renamed
@@ -122,6 +122,8 @@ def _respelled(events: _Events, keys: Arrays) -> pa.Array | None:
     for name, new in zip(events.layout.key, keys, strict=True):
         old = events.value("before", name)
         differs = pc.fill_null(pc.not_equal(old, new), False)
+        if pa.types.is_floating(new.type):  # NaN is one key, although it is not equal to itself
+            differs = pc.and_(differs, pc.invert(pc.fill_null(pc.and_(pc.is_nan(old), pc.is_nan(new)), False)))
         found = differs if found is None else pc.or_(found, differs)
     return None if found is None else pc.and_(found, pc.equal(events.op, "u"))
 

@@ -31,7 +31,7 @@ from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, refuse, table_problems
 from qbcd.sinks.table.mirror import CAREFUL, EXPECTED, WAYS, NotInThisWay, Way, run_way
-from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, next_boundary, verdict
+from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, last_batch, next_boundary
 from qbcd.sinks.table.refusal import refusal, refused_deletes
 from qbcd.sinks.table.widening import widen
 from qbcd.sinks.table.write import RECORD_COLUMNS, RECORD_TABLE, RENAMED_TABLE, STAGE_TABLE, TargetWrite, record_table
@@ -181,19 +181,22 @@ class _Merge:
     def _refused_deletes(self, staged: _Staged, violation: Violation) -> DeliveryError | None:
         with self.session.transaction():
             found = read_record(self.session, self.write)
-            one = self._application(staged, found, verdict(found, self.write.header, self.write.sink))
+            one = self._application(staged, found, self.write.verdict(found))
             return refused_deletes(self.session, one, violation, self.write.header.stream)
 
 
 def claim_target(write: TargetWrite) -> None:
-    """Record that a table is the stream's, before its first batch.
+    """Record that a table is the stream's, and after which number its first batch comes.
 
     Raises:
         DeliveryError: It is another stream's or project's, or the target refuses.
     """
-    with write.database.open(write.header.stream) as session, session.transaction(ddl=True):
+    record, header = record_table(write.database), write.header
+    with write.database.open(header.stream) as session, session.transaction(ddl=True):
         create_records(session, write)
         read_record(session, write, lock=True)
+        claim = update(record).where(_mine(record, write.owner), record.c.fingerprint == "")
+        session.run(claim.values(epoch=header.epoch, batch_seq=header.seq))
 
 
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
@@ -205,7 +208,7 @@ def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]
     with database.open(write.header.stream) as session, session.transaction(ddl=True):
         known = session.describe(record_table(database)) is not None
         found = session.describe(database.table(write.name, []))
-        record = read_record(session, write) if known else None
+        record = last_batch(read_record(session, write)) if known else None
     return record, {} if found is None else {name.lower(): kind for name, kind in found.types.items()}
 
 
@@ -216,12 +219,13 @@ def _prepare(session: TargetSession, write: TargetWrite, layout: Layout, target:
     DDL ends a transaction on MariaDB and MySQL, so that it has one of its own.
     """
     with session.transaction(ddl=True):
-        create_records(session, write)
-        found = read_record(session, write)
-        judged = verdict(found, write.header, write.sink)
+        records = session.describe(record_table(write.database))
+        found = read_record(session, write) if records is not None and not record_problems(write, records) else None
+        judged = write.verdict(found)
         if judged == "done":
             return judged
-        existing = session.describe(target)
+        create_records(session, write)
+        found, existing = last_batch(found), session.describe(target)
         if existing is not None and found is not None:  # what this sink has not written is altered only by its owner
             existing = widen(session, write.database, target, existing, layout, write.header.stream)
         refuse(table_problems(write, layout, existing, found, judged))
@@ -328,19 +332,18 @@ class _Counted:
 def _accept(session: TargetSession, write: TargetWrite) -> tuple[TableRecord | None, Verdict]:
     """Lock the record, and return it with what the batch is for the table."""
     found = read_record(session, write, lock=True)
-    return found, verdict(found, write.header, write.sink)
+    return found, write.verdict(found)
 
 
 def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = False) -> TableRecord | None:
-    """Return the record of the sink and stream.
+    """Return the record of the sink and stream; it may be a claim.
 
     Raises:
         DeliveryError: Another sink or stream writes to the table.
     """
     record = record_table(write.database)
     c, name = record.c, write.name
-    if lock:
-        _lock(session, record, write)
+    is_new = lock and _lock(session, record, write)
     query = select(c.project, c.stream, c.sink, c.target, c.epoch, c.batch_seq, c.fingerprint, c.boundary)
     rows = session.rows(query.where(_mine(record, write.owner)))
     folded = write.database.folded_table
@@ -354,7 +357,7 @@ def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = Fals
             f"table and its row in {RECORD_TABLE}",
             stream=write.header.stream,
         )
-    if not rows or not rows[0][6]:
+    if not rows or is_new:
         return None
     if rows[0][3] != name:
         raise DeliveryError(
@@ -367,13 +370,13 @@ def read_record(session: TargetSession, write: TargetWrite, *, lock: bool = Fals
     return TableRecord(int(epoch), int(seq), fingerprint, int(boundary))
 
 
-def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> None:
-    """Lock the record by a write to it; insert it before a first batch.
+def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> bool:
+    """Lock the record by a write to it; insert it before a first batch, and return True.
 
     Every database understands such a lock. A second writer waits for the first one, or fails.
     """
     if session.run(update(record).where(_mine(record, write.owner)).values(boundary=record.c.boundary)):
-        return
+        return False
     owner = write.owner
     session.run(
         insert(record).values(
@@ -387,6 +390,7 @@ def _lock(session: TargetSession, record: TableClause, write: TargetWrite) -> No
             boundary=0,
         )
     )
+    return True
 
 
 def _advance(session: TargetSession, write: TargetWrite, found: TableRecord | None, boundary: int) -> None:

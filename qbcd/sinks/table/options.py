@@ -81,6 +81,7 @@ class AppliedOptions(BuiltOptions):
             key=self.mode != "log",
             old_values=self.mode == "log" and self.envelope == "changes",
             subject="envelope changes" if self.mode == "log" else f"mode {self.mode}",
+            every_batch=True,
         )
 
 

@@ -22,7 +22,7 @@ from qbcd.sinks.table.history import history_steps
 from qbcd.sinks.table.layout import LONG, Layout, TargetColumn, layout_of
 from qbcd.sinks.table.matching import missing_columns, name_problems, record_problems, table_problems
 from qbcd.sinks.table.mirror import CAREFUL, run_way
-from qbcd.sinks.table.record import TableRecord, Verdict
+from qbcd.sinks.table.record import TableRecord, Verdict, last_batch
 from qbcd.sinks.table.widening import as_widened
 from qbcd.sinks.table.write import PROBE_TABLE, STAGE_TABLE, TargetWrite, record_table
 
@@ -94,7 +94,7 @@ def _attempted(session: TargetSession, write: TargetWrite, layout: Layout) -> li
         records = session.describe(record)
         if found := record_problems(write, records):
             return found
-        last = None if records is None else read_record(session, write)
+        last = None if records is None else last_batch(read_record(session, write))
         existing = session.describe(target)
         if existing is not None and last is not None:
             existing = _widened(session, write, layout, existing)

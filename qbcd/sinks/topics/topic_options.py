@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from typing_extensions import override
 
 from qbcd.config.fields import Filled, Switch, Wait, Whole, pattern_problem, wrong
-from qbcd.config.sink_options import BuiltOptions, SecretOption
+from qbcd.config.sink_options import BuiltOptions, SecretOption, SinkNeeds
 from qbcd.model import BatchHeader
 from qbcd.sinks.table.options import TableOptions
 
@@ -83,6 +83,11 @@ class KafkaOptions(BuiltOptions):
     def options(self) -> dict[str, Any]:
         plain = {name: value.get_secret_value() for name, value in self.properties.items()}
         return {**super().options, "properties": plain}
+
+    @property
+    @override
+    def needs(self) -> SinkNeeds:
+        return SinkNeeds(every_batch=True)
 
     @override
     def secrets(self) -> Iterator[SecretOption]:

@@ -294,7 +294,10 @@ def test_conditions_in_the_file_and_a_strategy_without_old_values(database: str,
             "deliver[0]",
             "sink all gets all events of stream s already",
         ),
-        ("{inline: [{id: a, stream: s}], deliver: [copy]}", "deliver[0]", "sink copy applies changes to tables"),
+        ("{inline: [{id: a, stream: s}], deliver: [copy]}", "deliver[0]", "sink copy accepts only the next number"),
+        ("{inline: [{id: a, stream: s}], deliver: [lake]}", "deliver[0]", "sink lake accepts only the next number"),
+        ("{inline: [{id: a, stream: s}], deliver: [ice]}", "deliver[0]", "sink ice accepts only the next number"),
+        ("{inline: [{id: a, stream: s}], deliver: [bus]}", "deliver[0]", "sink bus accepts only the next number"),
         ("{inline: [{id: a, stream: s}], deliver: [late]}", "deliver[0]", "sink late begins with all rows"),
         ("{streams: {s: all}}", "", "there are neither `from` nor `inline`"),
         ("{inline: [{id: a, stream: s}], quotas: 1}", "quotas", "unknown key 'quotas'"),
@@ -306,13 +309,15 @@ def test_errors_name_their_line(written: str, place: str, problem: str, tmp_path
     file.write_text(
         "version: 1\nsources: {shop: {url: postgresql://me@localhost/shop}}\n"
         "sinks:\n  all: {type: jsonl, path: out}\n  copy: {type: database, url: 'sqlite:///x.db'}\n"
-        "  late: {type: jsonl, path: late, initial: replica}\n"
+        "  late: {type: jsonl, path: late, initial: replica}\n  lake: {type: delta, path: lake, mode: log}\n"
+        "  ice: {type: iceberg, mode: log, catalog: {type: sql, uri: 'sqlite:///i.db', warehouse: i}}\n"
+        "  bus: {type: kafka, servers: 'localhost:9092'}\n"
         "tables: [{source: shop, table: s, strategy: id_rcs, sinks: [all]}]\n"
         f"subscriptions: {indented}\n"
     )
     with pytest.raises(ConfigError) as caught:
         qbcd.open(file)
-    assert f"{file}:8: subscriptions{'.' * bool(place)}{place}" in str(caught.value)
+    assert f"{file}:11: subscriptions{'.' * bool(place)}{place}" in str(caught.value)
     assert problem.replace("'", '"') in str(caught.value).replace("'", '"')
 
 

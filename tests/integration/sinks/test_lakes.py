@@ -282,9 +282,13 @@ def test_a_batch_that_arrives_in_part_is_not_applied(lake: Lake) -> None:
         assert len(lake.rows(options.get("table", "public_orders"))) == 12
 
 
-@pytest.mark.campaign
-def test_keys_that_exchange_their_spelling(lake: Lake) -> None:
-    """`Ada` becomes `ADA`, and another row has the name that it had."""
+@pytest.mark.parametrize(
+    ("kind", "deletes"),
+    [("delta", "soft"), *(pytest.param(kind, "hard", marks=pytest.mark.campaign) for kind in ("delta", "iceberg"))],
+)
+def test_keys_that_exchange_their_spelling(kind: str, deletes: str, tmp_path: Path) -> None:
+    """`Ada` becomes `ADA`, and another row has the name that it had. An old spelling is no deleted row."""
+    lake = lake_of(kind, tmp_path)
     columns = {"id": Travel("text"), "v": Travel("int64")}
     made = batch_of([], 1)
 
@@ -298,7 +302,7 @@ def test_keys_that_exchange_their_spelling(lake: Lake) -> None:
         images = [image and dict(zip(columns, image, strict=True)) for image in (before, after)]
         return {"op": op, "key": {"id": (after or before)[0]}, "before": images[0], "after": images[1]}
 
-    sink = lake.sink()
+    sink = lake.sink(deletes=deletes)
     sink.write(batch(1, one("r", None, ("Ada", 1)), one("r", None, ("bob", 2)), one("r", None, ("Cy", 3))))
     sink.write(batch(2, one("u", ("Ada", 1), ("ADA", 1)), one("u", ("bob", 2), ("Bob", 5))))
     assert sorted((row["id"], row["v"]) for row in lake.rows()) == [("ADA", 1), ("Bob", 5), ("Cy", 3)]

@@ -17,8 +17,10 @@ from qbcd.replay.replay import Replayed, replay
 from qbcd.replay.target import ReplayTarget, target_of
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.sink import DatabaseSink
+from tests.support.places import Place
+from tests.support.project import config, opened, poll
 from tests.support.table_batches import EPOCH, DrawnTable, MadeBatch, State, pieces
-from tests.support.table_targets import TargetPlace, event_value, new_target
+from tests.support.table_targets import DuckPlace, TargetPlace, event_value, new_target
 
 FORMATS = ("jsonl", "parquet")
 CHOSEN = (("duckdb", "jsonl", 3), ("sqlite", "parquet", 3))
@@ -155,6 +157,96 @@ def test_rows_of_a_replica_replace_the_table_and_need_nothing_before(file: Targe
     written(tmp_path, "parquet", [relabelled(some, 9, "part-3")])
     assert run(file, tmp_path).batches == 1
     assert file.state() == file.of(rows)
+
+
+def test_a_log_has_every_event_although_rows_of_a_replica_follow(file: TargetPlace, tmp_path: Path) -> None:
+    batches, _ = drawn(4)
+    resent = relabelled(batches[0], 3, "resend-2")
+    paths = written(tmp_path, "parquet", [*batches, resent])
+    with pytest.raises(Refused, match=r"/3.resend-2 follows batch .*/1: the batches between are missing"):
+        run(file, paths[0], *paths[3:], mode="log")
+    run(file, paths[0], mode="log")
+    with pytest.raises(Refused, match=r"has batch .*/1, and the log begins with batch .*/3.resend-2"):
+        run(file, *paths[3:], mode="log")
+    run(file, tmp_path, mode="log")
+    events = sum(len(batch.made) for batch in (*batches, resent))
+    assert file.sql("SELECT count(*) FROM public_orders") == [(events,)]
+
+
+def test_a_source_without_rows_has_none_to_change(file: TargetPlace, tmp_path: Path) -> None:
+    paths = written(tmp_path, "parquet", drawn(4)[0])
+    with pytest.raises(Refused, match="no baseline: it changes rows from before"):
+        run(file, *paths[1:], from_empty=True)
+
+
+HOLD = {"on": {"n": "n"}, "take": ["name"], "missing": "hold"}
+
+
+@pytest.fixture
+def held(place: Place, workspace: Path) -> Path:
+    """The folders `jsonl` and `parquet` of a stream whose events wait for rows of `dim`; `t` has its rows."""
+    place.sql("CREATE TABLE t (k int PRIMARY KEY, n int)")
+    place.sql("CREATE TABLE dim (n int PRIMARY KEY, name text)")
+    place.sql("INSERT INTO dim VALUES (1, 'one')")
+    place.sql("INSERT INTO t VALUES (1, 1), (2, 1), (3, 9), (4, 1)")
+    data = config(
+        place.url,
+        {"name": "s", "table": place.table("t"), "strategy": "mds", "baseline": "events", "enrich": ["d"]},
+        lookups={"d": {"source": "shop", "table": place.table("dim"), **HOLD}},
+        sinks={kind: {"type": kind, "path": kind} for kind in FORMATS},
+    )
+    with opened(data, workspace) as project:
+        project.prepare()
+        for statement in (
+            "UPDATE t SET n = 2 WHERE k = 1",  # all events of the batch wait
+            "UPDATE t SET n = CASE k WHEN 4 THEN 1 ELSE 2 END, k = k + 10 WHERE k IN (2, 4)",
+            "INSERT INTO dim VALUES (2, 'two'), (9, 'nine')",
+            "DELETE FROM t WHERE k = 3",
+        ):
+            place.sql(statement)
+            poll(project)
+    return workspace
+
+
+@pytest.mark.campaign
+def test_events_that_waited_are_in_later_batches(held: Path, place: Place, tmp_path: Path) -> None:
+    for kind in FORMATS:
+        target = DuckPlace(f"duckdb:///{tmp_path}/{kind}.duckdb")
+        found = run(target, held / kind)
+        assert sorted(target.sql("SELECT k, n FROM public_orders")) == sorted(place.sql("SELECT k, n FROM t"))
+        assert (found.batches, found.events) == (7, 10)
+        assert run(target, held / kind).present == 7
+        log = DuckPlace(f"duckdb:///{tmp_path}/{kind}_log.duckdb")
+        assert run(log, held / kind, mode="log").events == 10
+
+
+def noted(path: Path, events: int) -> Path:
+    path.with_name(f".{path.name}.fingerprint").write_text(json.dumps({"events": events}))
+    return path
+
+
+def test_only_its_sink_knows_that_a_batch_has_no_more_events(file: TargetPlace, tmp_path: Path) -> None:
+    """Ordinals are missing where events wait for a row of a lookup; of a batch of them all, the file is empty."""
+    batches, _ = drawn(4)
+    for batch in batches:
+        batch.made = [{**event, "lookup": {}} for event in batch.made]
+    batches[2].made = batches[2].made[:1] + batches[2].made[2:]
+    paths = written(tmp_path, "jsonl", batches)
+    paths[1].write_bytes(b"")
+    with pytest.raises(Refused, match="the file is empty"):
+        run(file, *paths, mode="log")
+    noted(paths[1], 0)
+    with pytest.raises(Refused, match=r"3\.jsonl:2: event 2 follows event 0: events are missing"):
+        run(file, *paths, mode="log")
+    noted(paths[2], len(batches[2].made) + 1)
+    with pytest.raises(Refused, match="are there, and its sink wrote"):
+        run(file, *paths, mode="log")
+    noted(paths[2], len(batches[2].made))
+    assert run(file, *paths[:2], mode="log").batches == 2
+    found = run(file, *paths, mode="log")
+    assert (found.batches, found.present) == (2, 2)
+    events = sum(len(batches[i].made) for i in (0, 2, 3))
+    assert file.sql("SELECT count(*) FROM public_orders") == [(events,)]
 
 
 def cut(paths: list[Path], place: int, data: bytes) -> list[Path]:

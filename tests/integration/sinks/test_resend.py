@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from pyarrow import parquet
 import qbcd
 from qbcd.api import parts_of
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
+from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SourceError
 from qbcd.sites.lake import compaction
 from tests.support import wait_until
 from tests.support.places import Place, new_place, over, place_of
@@ -188,6 +189,35 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     assert [event["after"]["v"] for event in events] == ["two", "three"]
 
 
+@pytest.mark.parametrize("resent", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_a_log_in_a_lake_may_be_new_and_not_lost(resent: bool, database: str, workspace: Path) -> None:
+    """Its first batch creates the table; after that, or after a resend of rows, a missing table is lost."""
+    from deltalake import DeltaTable
+
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, LOG), workspace) as project:
+        project.stream("s").prepare()
+        for value in ("x", "y"):
+            place.sql(f"UPDATE t SET v = '{value}' WHERE id = 1")
+            poll(project)
+    lake = {"lake": {"type": "delta", "path": "lake", "mode": "log", "table": "events"}}
+    with opened(data(place, {**LOG, **lake}), workspace) as project:
+        assert project.stream("s").resend("lake", where="id > 9") == 0
+        assert not (workspace / "lake").exists()
+        if resent:
+            assert project.stream("s").resend("lake", where="id > 1") == 2
+        else:
+            place.sql("UPDATE t SET v = 'z' WHERE id = 1")
+            poll(project)
+        rows = DeltaTable(workspace / "lake" / "events").to_pyarrow_table().to_pylist()
+        assert sorted(row["id"] for row in rows) == ([2, 3] if resent else [1])
+        shutil.rmtree(workspace / "lake")
+        place.sql("DELETE FROM t WHERE id = 1")
+        with pytest.raises(DeliveryError, match=r"table events does not exist, and batch .* is not the first"):
+            poll(project)
+
+
 def test_a_condition_may_name_a_column_like_a_word_of_ours(database: str, workspace: Path) -> None:
     """`subscriptions >= 2` is a condition, and no request for the rows of new subscriptions."""
     place = place_of(database)
@@ -220,6 +250,26 @@ def test_a_request_that_fails_holds_up_its_sink_alone(database: str, workspace: 
         assert stream.resend("log") == 3
         assert len(list((workspace / "out" / "s").glob("*.jsonl"))) == 1
         assert state.resends("s") == {}
+
+
+@pytest.mark.campaign
+def test_a_mirror_cannot_be_without_the_rows(database: str, workspace: Path) -> None:
+    """A resend that fails is skipped for logs only; a batch that waits is another one."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, LOG), workspace) as project:
+        project.stream("s").prepare()
+    lost = {"copy": {**MIRROR["copy"], "url": "duckdb:///missing/copy.duckdb"}}
+    with opened(data(place, {**LOG, **lost}), workspace) as project:
+        with pytest.raises(DeliveryError):
+            poll(project)
+        place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        with pytest.raises(DeliveryError):
+            poll(project)
+        with pytest.raises(ConfigError, match="shows all rows of the stream, and would lack"):
+            project.stream("s").skip("copy", "1/1.resend-1")
+        with pytest.raises(ConfigError, match=r"the next batch of sink copy is .*/1, not 1/1.resend-2"):
+            project.stream("s").skip("copy", "1/1.resend-2")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,26 @@ def test_size_closes_a_file_and_a_large_batch_has_its_own(tmp_path: Path, monkey
     sink.write(large[0])
     assert READERS["jsonl"](tmp_path) == expected([*made, *large])
     assert len([name for name in files(tmp_path) if name.endswith(".jsonl")]) == 3
+
+
+@pytest.mark.parametrize("roll", [HOUR, pytest.param(None, marks=campaign)], ids=["roll", "each"])
+@pytest.mark.parametrize("kind", ["parquet", pytest.param("jsonl", marks=campaign)])
+def test_a_batch_without_events_is_a_batch(kind: str, roll: Roll | None, tmp_path: Path) -> None:
+    """All of its events wait for a row of a lookup."""
+    first, second, third = batches(3)
+    empty = FileBatch(replace(second.header, counts={}), [])
+    clock = Clock()
+    sink = sink_at(kind, "local", tmp_path, roll=roll)
+    deliver(sink, [first, empty, third], [], clock)
+    sink_at(kind, "local", tmp_path, roll=roll).write(empty)
+    alone = FileBatch(replace(empty.header, seq=4), [])
+    deliver(sink, [alone], [], clock)
+    sink = sink_at(kind, "local", tmp_path, roll=roll)
+    sink.write(alone)
+    with pytest.raises(SinkConflict):
+        sink.write(FileBatch(replace(alone.header, fingerprint="other"), []))
+    if kind == "parquet":
+        assert READERS[kind](tmp_path) == expected([first, empty, third])
 
 
 def test_a_merged_parquet_file_has_one_schema(tmp_path: Path) -> None:

@@ -309,6 +309,8 @@ class PostgresTarget(ServerTarget):
         if travel.kind == "timestamptz":  # the cast of a time with its zone takes twenty times as long
             plain = pc.cast(values.cast(pa.timestamp("us")), pa.large_string())
             return pc.binary_join_element_wise(plain, pa.scalar("Z", plain.type), pa.scalar("", plain.type))
+        if travel.kind == "float32":  # the shortest text would be another number in a column of 64 bits
+            values = values.cast(pa.float64())
         return pc.cast(values, pa.large_string())
 
 
