@@ -71,7 +71,8 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     place = quoted(name, "spark")
     columns = ", ".join(f"{quoted(c.name, 'spark')}: {wire_type(c.travel)}" for c in relation.take)
     partner = functions.from_json(functions.col(_JSON), f"struct<{place}: struct<{columns}>>").getField(name)
-    values = [(c.name, SPARK.typed_value(c.travel, f"{place}.{quoted(c.name, 'spark')}", c.name)) for c in relation.take]
+    wire = {c.name: f"{place}.{quoted(c.name, 'spark')}" for c in relation.take}
+    values = [(c.name, SPARK.typed_value(c.travel, wire[c.name], c.name)) for c in relation.take]
     typed = when((f"{place} IS NOT NULL", structure(values)))
     return joined.withColumn(name, partner).drop(_JSON).withColumn(name, functions.expr(typed))
 
