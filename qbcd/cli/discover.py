@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -119,29 +118,32 @@ def _data(one: FoundTable) -> dict[str, object]:
 def _append(path: Path, lines: Sequence[str]) -> None:
     """Add entries at the end of a configuration, if `tables` ends there.
 
-    The file is replaced as a whole.
+    The file is replaced as a whole; its owner and mode stay.
 
     Raises:
-        ConfigError: The file would not be valid, or not what was meant.
+        ConfigError: The file would not be valid, or not what was meant, or cannot be written.
     """
-    from qbcd.config import load_config
+    from qbcd.common.durable import rewrite_text
+    from qbcd.config.loader import config_from_text, load_config, read_text
 
-    text = path.read_text(encoding="utf-8")
+    text = read_text(path, str(path))
     dashes = re.findall(r"^( *)- ", text, re.MULTILINE)
     indent = dashes[-1] if dashes else "  "
     lines = [indent + line[2:] for line in lines]
-    new = path.with_name(f".{path.name}.new")
-    new.write_text(text.rstrip("\n") + "\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    new = text.rstrip("\n") + "\n" + "\n".join(lines) + "\n"
     try:
-        before, after = load_config(path), load_config(new)
+        before, after = load_config(path), config_from_text(new, path)
         if after.tables[: len(before.tables)] != before.tables or len(after.tables) == len(before.tables):
             raise ConfigError("")
     except ConfigError:
-        new.unlink()
         what = f"{path} does not end with the list `tables`, so that entries cannot be added to it"
         remedy = "make `tables` the last key of the file, with each entry after a dash; or paste what discover prints"
         raise ConfigError(what, remedy=remedy) from None
-    os.replace(new, path)
+    try:
+        rewrite_text(path, new)
+    except OSError as error:
+        remedy = "check the folder and its permissions; or paste what discover prints"
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}", remedy=remedy) from None
 
 
 def write_discovered(directory: Path, name: str, url: str) -> tuple[Path, int]:

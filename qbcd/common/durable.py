@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import uuid
 from pathlib import Path
+from typing import TextIO
 
 
 def sync(path: Path) -> None:
@@ -25,11 +27,49 @@ def replace_text(path: Path, text: str) -> None:
     attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         with attempt.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            _write(file, text)
         os.replace(attempt, path)
     except BaseException:
         attempt.unlink(missing_ok=True)
         raise
     sync(path.parent)
+
+
+def rewrite_text(path: Path, text: str) -> None:
+    """Replace the text of a file of the user durably.
+
+    Its owner and mode stay, and a link leads to it as before.
+
+    Raises:
+        OSError: It cannot be written; the old content stays.
+    """
+    path = path.resolve()
+    status = path.stat()
+    attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        with os.fdopen(os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            os.fchmod(file.fileno(), _owned(file, status))
+            _write(file, text)
+        os.replace(attempt, path)
+    except BaseException:
+        attempt.unlink(missing_ok=True)
+        raise
+    sync(path.parent)
+
+
+def _owned(file: TextIO, wanted: os.stat_result) -> int:
+    """Give a file the owner and group of another one, as far as allowed; return its mode."""
+    mode = stat.S_IMODE(wanted.st_mode)
+    for owner in (wanted.st_uid, -1):
+        try:
+            os.fchown(file.fileno(), owner, wanted.st_gid)
+        except PermissionError:
+            continue
+        return mode
+    return mode & ~stat.S_IRWXG  # another group
+
+
+def _write(file: TextIO, text: str) -> None:
+    file.write(text)
+    file.flush()
+    os.fsync(file.fileno())

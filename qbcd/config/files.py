@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import glob
+import os
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -37,6 +39,7 @@ VALUE_TYPES = (
 MOST_ROW = 1 << 30  # bytes
 MOST_DIGITS = 38  # of a decimal
 
+_ESCAPED = re.compile(r"\[([*?\[])\]")  # a wildcard that is a character
 _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\)")
 _PLAIN = tuple(one for one in VALUE_TYPES.split(", ") if "(" not in one)
 _ONLY: dict[str, tuple[FormatName, ...]] = {  # the formats that have a key, if not all do
@@ -162,10 +165,7 @@ class FileFormat(Section):
 
     @model_validator(mode="after")
     def _of_one_type(self) -> FileFormat:
-        for key in sorted(self.model_fields_set - {"type"}) if self.type is not None else ():
-            known = _ONLY[key]
-            if self.type not in known:
-                raise wrong(f"`{key}` is for {' and '.join(known)}, not for {self.type}", "remove it", at=key)
+        self.check_keys()
         if self.type == "fixed" and not self.fields:
             raise wrong("`fields` is missing", "write fields: [{name: id, at: [1, 10]}, ..]")
         if self.fields and self.type is None:
@@ -176,9 +176,28 @@ class FileFormat(Section):
                 raise wrong("<value> is listed twice", "remove one", at="fields", value=name)
         if not self.header and self.names is None:
             raise wrong("`names` is missing, since there is no header", "write names: [id, name, ..]")
+        self.check_names()
+        return self
+
+    def check_keys(self) -> None:
+        """Check that the keys are for the type, if it is known.
+
+        Raises:
+            PydanticCustomError: One is not.
+        """
+        for key in sorted(self.model_fields_set - {"type"}) if self.type is not None else ():
+            known = _ONLY[key]
+            if self.type not in known:
+                raise wrong(f"`{key}` is for {' and '.join(known)}, not for {self.type}", "remove it", at=key)
+
+    def check_names(self) -> None:
+        """Check that a CSV file has either a header or `names`.
+
+        Raises:
+            PydanticCustomError: It has both.
+        """
         if self.header and self.names is not None and self.type == "csv":
             raise wrong("`names` is for files without a header", "write header: false, or remove it", at="names")
-        return self
 
 
 def _complete(value: str) -> str:
@@ -188,7 +207,12 @@ def _complete(value: str) -> str:
 
 
 def _pattern(value: str, info: ValidationInfo) -> str:
-    return str(local_path(value, base_dir_of(info)))
+    """Return a pattern as an absolute one; the folder from which it starts has no wildcards."""
+    base = base_dir_of(info)
+    local_path(value, base)
+    home, _, rest = value.partition("/") if value.startswith("~") else ("", "", value)
+    start = Path(home).expanduser() if home else base
+    return os.path.abspath(Path(glob.escape(str(start))) / rest)
 
 
 class FilesConfig(Section):
@@ -212,6 +236,20 @@ class FilesConfig(Section):
     @property
     def folder(self) -> Path:
         """The folder without wildcards that all dumps are below."""
-        parts = Path(self.files).parts[:-1]
-        fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts))
-        return Path(*parts[:fixed])
+        parts = self._parts[:-1]
+        fixed = next((i for i, part in enumerate(parts) if _is_pattern(part)), len(parts))
+        return Path(*(_ESCAPED.sub(r"\1", part) for part in parts[:fixed]))
+
+    @property
+    def listed(self) -> list[str]:
+        """The patterns of the folders that are listed: a part with wildcards follows."""
+        parts = self._parts
+        return [str(Path(*parts[:i])) for i in range(1, len(parts)) if _is_pattern(parts[i])]
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return Path(self.files).parts
+
+
+def _is_pattern(part: str) -> bool:
+    return glob.has_magic(_ESCAPED.sub("", part))

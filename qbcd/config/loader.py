@@ -82,7 +82,16 @@ def load_config(path: str | os.PathLike[str]) -> ProjectConfig:
         ConfigError: The file cannot be read or is wrong; `NotBuilt` if it uses a feature that does not exist yet.
     """
     display = os.fspath(path)
-    text = read_text(Path(display), display)
+    return config_from_text(read_text(Path(display), display), path)
+
+
+def config_from_text(text: str, path: str | os.PathLike[str]) -> ProjectConfig:
+    """Build a configuration from the text of a file, which need not be written yet.
+
+    Raises:
+        ConfigError: As :func:`load_config`.
+    """
+    display = os.fspath(path)
     values, lines = parse_yaml(text, display)
     folder = Path(os.path.abspath(display)).parent
     return _build(Document(display, folder, values, lines))

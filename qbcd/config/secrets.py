@@ -55,7 +55,7 @@ def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
             return value.replace(_PLAIN, "${")
         shown[path] = value
         try:
-            return expand_text(value, document.base_dir, in_url=is_url_path(path))
+            return expand_text(value, document.base_dir, in_url=is_url_path(path, document.raw))
         except _Unresolved as error:
             what, remedy = error.args
             problems.append(Problem(path, what, remedy))
@@ -64,8 +64,12 @@ def expand(document: Document) -> tuple[Any, dict[KeyPath, str], list[Problem]]:
     return walk(document.raw, ()), shown, problems
 
 
-def is_url_path(path: KeyPath) -> bool:
-    """Return True if the value at `path` is a database URL."""
+def is_url_path(path: KeyPath, raw: Any) -> bool:
+    """Return True if the value at `path` of a file is the URL of a database or a catalog."""
+    if len(path) > 2 and path[0] == "sinks":
+        sink = raw["sinks"][path[1]]
+        kind = sink.get("type") if isinstance(sink, dict) else None
+        return (kind, *path[2:]) in (("database", "url"), ("iceberg", "catalog", "uri"))
     return path == ("state",) or (len(path) == 3 and path[0] == "sources" and path[2] == "url")
 
 

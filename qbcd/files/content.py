@@ -3,12 +3,13 @@
 The end of the file is checked.
 
 A file is refused if its compressed data ends early, or if its last line has no line end: such a file is probably
-truncated, and its missing rows would be deletes.
+truncated, and its missing rows would be deletes. LF, CR LF and CR are line ends; in EBCDIC also NEL, which becomes LF.
 """
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from qbcd.errors import DumpRefused
 
 BLOCK = 1 << 21  # bytes that are read at a time
 _MARK = "\ufeff".encode()  # at the beginning of files of Excel and PowerShell
+_NEL, _NEL_OF_EBCDIC = "\x85", b"\x15"
+_CR_ALONE = re.compile(rb"\r(?!\n|\Z)")
 
 
 @dataclass(frozen=True)
@@ -66,11 +69,13 @@ class TextForm:
         compression: ``none``, ``gzip`` or ``zstd``.
         encoding: A name that Python knows.
         final_newline: The last line has a line end.
+        one_line: A file of one line may lack it in any case.
     """
 
     compression: str = "none"
     encoding: str = "utf-8"
     final_newline: bool = True
+    one_line: bool = False
 
 
 def opened(place: DumpPlace, compression: str) -> pa.NativeFile:
@@ -96,6 +101,7 @@ class TextReader:
         self._raw = opened(place, form.compression)
         plain = form.encoding in ("utf-8", "utf-8-sig", "ascii")
         self._decoder = None if plain else codecs.getincrementaldecoder(form.encoding)()
+        self._has_nel = not plain and _NEL.encode(form.encoding, "ignore") == _NEL_OF_EBCDIC
         self._last, self._lines, self._size = b"", 0, 0
         self._at_end = False
         self._left = b""
@@ -130,9 +136,9 @@ class TextReader:
             self._at_end = True
         text_bytes = self._decoded(data)
         if text_bytes:
+            self._lines += lines_in(text_bytes) - (self._last + text_bytes[:1] == b"\r\n")
             self._last = text_bytes[-1:]
             self._size += len(text_bytes)
-            self._lines += text_bytes.count(b"\n")
         if self._at_end:
             self._check_end()
         return text_bytes
@@ -141,33 +147,38 @@ class TextReader:
         if self._decoder is None:
             return data
         try:
-            return self._decoder.decode(data, final=self._at_end).encode()
+            text = self._decoder.decode(data, final=self._at_end)
+            return (text.replace(_NEL, "\n") if self._has_nel else text).encode()
         except UnicodeError as error:
             before = getattr(error, "object", b"")[: getattr(error, "start", 0)]
-            ends = before.count("\n") if isinstance(before, str) else before.count(b"\n")
+            ends = lines_in(before.encode(errors="replace") if isinstance(before, str) else before)
             what, remedy = f"is not {self._form.encoding} text", "correct `encoding`, or write the file again"
             raise self._place.refused(what, remedy, line=self._lines + ends + 1) from None
 
     def _check_end(self) -> None:
-        if self._form.final_newline and self._size and self._lines and self._last not in (b"\n", b"\r"):
+        if not self._form.final_newline or not self._size or self._last in (b"\n", b"\r"):
+            return
+        if self._lines or not self._form.one_line:
             raise self._place.refused(
                 "the last line has no line end: the file is truncated, or still written",
                 f"{self._place.again}; if no file of it has one, {self._place.setting('final_newline: false')}",
                 line=self._lines + 1,
             )
 
-    def lines(self, longest: int) -> Iterator[bytes]:
+    def lines(self, longest: int, *, returns: bool = False) -> Iterator[bytes]:
         """Yield the lines without their ends.
 
         Args:
             longest: Bytes that a line may have.
+            returns: A CR alone ends a line too.
 
         Raises:
             DumpRefused: A line is longer.
         """
         rest, number = b"", 0
         while block := self.read(max(BLOCK, len(rest))):
-            found = (rest + block).split(b"\n")
+            data = rest + block
+            found = (_CR_ALONE.sub(b"\n", data) if returns and b"\r" in data else data).split(b"\n")
             rest = found.pop()
             for line in found:
                 number += 1
@@ -175,7 +186,7 @@ class TextReader:
                 yield line[:-1] if line.endswith(b"\r") else line
             self._check_length(rest, number + 1, longest)
         if rest:
-            yield rest
+            yield rest[:-1] if rest.endswith(b"\r") else rest
 
     def _check_length(self, line: bytes, number: int, longest: int) -> None:
         if len(line) > longest:
@@ -184,6 +195,12 @@ class TextReader:
     def close(self) -> None:
         """Close the file."""
         self._raw.close()
+
+
+def lines_in(data: bytes) -> int:
+    """Return the number of line ends: LF, CR LF and CR."""
+    found = data.count(b"\n")
+    return found + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else found
 
 
 def too_long(place: DumpPlace, longest: int, line: int) -> DumpRefused:

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from qbcd.files.content import BLOCK, DumpPlace, TextReader, too_long
+from qbcd.files.content import BLOCK, DumpPlace, TextReader, lines_in, too_long
 
 Places: TypeAlias = NDArray[np.intp]
 _LF, _CR, _BACKSLASH = ord("\n"), ord("\r"), "\\"
@@ -265,12 +265,6 @@ class RowBlock:
             if last - first + 1 != expected:
                 return start, int(last - first + 1)
         return None
-
-
-def lines_in(data: bytes) -> int:
-    """Return the number of line ends."""
-    found = data.count(b"\n")
-    return found + data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else found
 
 
 def row_blocks(place: DumpPlace, text: TextReader, rules: CsvRules, longest: int) -> Iterator[RowBlock]:

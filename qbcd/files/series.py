@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,18 +132,35 @@ class DumpSeries:
     config: FilesConfig
 
     def present(self) -> list[DumpFile]:
-        """Return the dumps that exist, in order."""
+        """Return the dumps that exist, in order.
+
+        Raises:
+            DumpRefused: A folder does not exist, or cannot be read.
+        """
         folder, found = self.config.folder, []
+        self._check_folders()
         for text in glob.glob(self.config.files):
             path = Path(text)
             try:
                 status = path.stat()
             except FileNotFoundError:  # removed meanwhile
                 continue
+            except OSError as error:
+                raise _unreadable(error) from None
             if path.is_file():
                 found.append(DumpFile.of(str(path.relative_to(folder)), path, status))
         markers = {self._marker(one) for one in found}
         return sorted((one for one in found if one.path not in markers), key=self._order)
+
+    def _check_folders(self) -> None:
+        """Check that the folders can be read: in others a pattern finds nothing, without an error."""
+        try:
+            os.stat(f"{self.config.folder}/.")
+            for text in (text for pattern in self.config.listed for text in glob.glob(pattern)):
+                with suppress(FileNotFoundError, NotADirectoryError):  # removed meanwhile; a file
+                    os.scandir(text).close()
+        except OSError as error:
+            raise _unreadable(error) from None
 
     def after(self, taken: TakenDumps | None, now: float | None = None) -> tuple[list[DumpFile], list[str]]:
         """Return the dumps that are complete and were not taken, in order.
@@ -268,6 +286,11 @@ def numbered(name: str) -> tuple[Any, ...]:
     """
     parts = _NUMBER.split(name)
     return tuple(int(part) if place % 2 else part for place, part in enumerate(parts)), name
+
+
+def _unreadable(error: OSError) -> DumpRefused:
+    what = f"{os.path.normpath(error.filename)} cannot be read: {error.strerror}"
+    return DumpRefused(what, remedy="mount it, check its permissions, or correct `files`; nothing was changed")
 
 
 def _form(name: str) -> str:

@@ -142,8 +142,17 @@ def _cast(texts: pa.Array, kind: str) -> pa.Array:
         true = pc.is_in(pc.utf8_lower(texts), value_set=pa.array(["true", "t", "1"]))
         return pc.if_else(pc.is_valid(texts), true, pa.scalar(None, pa.bool_()))
     if kind in ("double", "float32"):
-        return pc.cast(pc.replace_substring_regex(texts, r"^\+", ""), _ARROW[kind])
+        return _floats(pc.replace_substring_regex(texts, r"^\+", ""), _ARROW[kind])
     return _DATES[kind](texts)
+
+
+def _floats(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return numbers; Arrow makes those out of range infinite or 0."""
+    values = pc.cast(texts, kind)
+    for lost, number in ((pc.is_inf(values), "[0-9]"), (pc.equal(values, 0), "^-?[0.]*[1-9]")):
+        if pc.any(pc.match_substring_regex(texts.filter(lost), number), min_count=0).as_py():
+            raise ValueError("out of range")
+    return values
 
 
 def _one_by_one(texts: pa.Array, kind: str) -> pa.Array:

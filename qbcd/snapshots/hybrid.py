@@ -9,6 +9,7 @@ repeated key is noticed, and the general method restarts.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -71,7 +72,12 @@ class _Resident:
         self.rows = gathered(chunks, work.layout, whole=True)
         if len(self.rows) and bool(same_as_next(self.rows.key).any()):
             raise AssumptionFailed(_REPEATED)
-        self.bound = int(self.rows.key.high[-1]) if len(self.rows) else 0
+        self.bound = 0
+        if not self.all:  # several keys can have the first code of the last row, as NULL and 0
+            self.bound = int(self.rows.key.high[-1])
+            first = int(np.searchsorted(self.rows.key.high, np.uint64(self.bound)))
+            self._old = itertools.chain([self.rows.slice(first, len(self.rows))], old)
+            self.rows = self.rows.slice(0, first)
         self._gone: Marks = np.zeros(len(self.rows), np.bool_)
         self._each = size // max(1, len(self.rows))
         self._free = 0
@@ -82,7 +88,7 @@ class _Resident:
     def covers(self, chunk: Chunk) -> Marks:
         """Return the rows whose partner would be in memory."""
         high = chunk.key.high
-        return np.ones(len(chunk), np.bool_) if self.all else np.asarray(high <= np.uint64(self.bound))
+        return np.ones(len(chunk), np.bool_) if self.all else np.asarray(high < np.uint64(self.bound))
 
     def near(self, chunk: Chunk) -> Marks:
         """Return the rows of the next part, as long as rows that left the memory make room for them."""
@@ -98,10 +104,7 @@ class _Resident:
 
     def match(self, chunk: Chunk) -> None:
         """Match new rows with the rows in memory."""
-        high = self.rows.key.high
-        place = np.searchsorted(high, chunk.key.high)
-        inside = np.minimum(place, max(0, len(high) - 1))
-        known = (place < len(high)) & (high[inside] == chunk.key.high) if len(high) else np.zeros(len(chunk), np.bool_)
+        place, known = self._search(chunk)
         found = np.flatnonzero(known)
         place = place[found]
         if len(np.unique(place)) < len(place) or bool(self._gone[place].any()):
@@ -112,6 +115,20 @@ class _Resident:
         self.work.emit("c", None, chunk.take(np.flatnonzero(~known)))
         self._gone[place] = True
         self._free += self._each * len(place)
+
+    def _search(self, chunk: Chunk) -> tuple[Numbers, Marks]:
+        """Return the places of the rows with the keys of a chunk, and for each key if there is one."""
+        old, new = self.rows.key, chunk.key
+        place, known = np.searchsorted(old.high, new.high), np.zeros(len(chunk), np.bool_)
+        left = np.arange(len(chunk))
+        while len(left := left[place[left] < len(old.high)]):
+            at = place[left]
+            left, at = left[same := old.high[at] == new.high[left]], at[same]
+            equal = old.low[at] == new.low[left]
+            known[left[equal]] = True
+            left = left[~equal]
+            place[left] += 1
+        return place, known
 
     def _take(self, place: Numbers) -> Chunk:
         """Return rows by their place; drop the columns of rows that left once they are half of all."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic_core import PydanticCustomError
+
 from qbcd.config.files import Compression, FileFormat, FormatName
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats.base import DumpReader
@@ -41,7 +43,7 @@ def open_dump(place: DumpPlace, form: FileFormat, names: Sequence[str] = ()) -> 
         names: The columns of an earlier dump, for formats whose rows need not have all of them.
 
     Raises:
-        DumpRefused: It is truncated or damaged, or its format is not known.
+        DumpRefused: It is truncated or damaged, or its format is not known, or does not fit the configured one.
     """
     path = place.path
     suffixes = [one.lower() for one in path.suffixes[-2:]]
@@ -51,7 +53,24 @@ def open_dump(place: DumpPlace, form: FileFormat, names: Sequence[str] = ()) -> 
         raise place.refused(
             "its name does not say its format", f"{place.setting('type: csv')}, or jsonl, parquet or fixed"
         )
+    if form.type is None:
+        _check(place, form.model_copy(update={"type": kind}))
     changes: dict[str, object] = {"type": kind, "compression": form.compression or packed}
     if path.suffix.lower() == ".tsv" and "delimiter" not in form.model_fields_set:
         changes["delimiter"] = "\t"
     return READERS[kind](place, form.model_copy(update=changes), tuple(names))
+
+
+def _check(place: DumpPlace, form: FileFormat) -> None:
+    """Check the rules of a format whose type is that of the file's name.
+
+    Files of one comparison may be of several types: keys of another one are not used.
+    """
+    try:
+        if not place.once:
+            form.check_keys()
+        form.check_names()
+    except PydanticCustomError as error:
+        found = error.context or {}
+        what, remedy = f"by its name it is {form.type}, and {found['what']}", f"{found['remedy']}, under `format`"
+        raise place.refused(what, remedy if not place.once else f"{found['remedy']}, in --format") from None

@@ -62,8 +62,12 @@ class DumpReader(ABC):
 
     # -- for formats of text -----------------------------------------------------------------------------------------
     def text_form(self) -> TextForm:
-        """Return the form of the file's text."""
-        return TextForm(self.form.compression or "none", self.form.encoding, self.form.final_newline)
+        """Return the form of the file's text.
+
+        A JSON object that is cut is none, so one line needs no line end.
+        """
+        form = self.form
+        return TextForm(form.compression or "none", form.encoding, form.final_newline, one_line=form.type == "jsonl")
 
     def typed_schema(self, names: Sequence[str]) -> pa.Schema:
         """Return the schema of columns whose types are in the configuration, or text."""

@@ -3,19 +3,21 @@
 The encoding can also be EBCDIC (cp037, cp500, cp1140 ..).
 
 Blanks at the end of a field are no part of its text, and at both ends of a typed one. A field of blanks is NULL.
-A record is a line, or has `record` bytes; then the encoding must have one byte per character.
+A record is a line, of which text after the last field is not read, or has `record` bytes; then the encoding must have
+one byte per character.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
-from qbcd.files.content import BLOCK, TextReader, opened
+from qbcd.files.content import BLOCK, TextReader, lines_in, opened
 from qbcd.files.formats.base import DumpReader
 
 _CHARACTER = 4  # bytes of a character in numpy's texts
@@ -32,7 +34,10 @@ class FixedReader(DumpReader):
         if record is not None and record < self._width:
             what = f"a field ends at {self._width}, and `record` is {record}"
             raise self.place.refused(what, "correct `fields` or `record`")
-        opened(self.place, "none").close()
+        if record is None:
+            self._check_lines()
+        else:
+            opened(self.place, "none").close()
         return self.typed_schema([field.name for field in self.form.fields])
 
     @override
@@ -58,11 +63,24 @@ class FixedReader(DumpReader):
     def line_of(self, row: int) -> int | None:
         return None if self.form.record is not None else row + 1
 
+    def _check_lines(self) -> None:
+        """Refuse records without line ends, which would be one line."""
+        text = TextReader(self.place, replace(self.text_form(), final_newline=False))
+        try:
+            data = text.read(max(BLOCK, 2 * _CHARACTER * self._width))
+        finally:
+            text.close()
+        length = len(data.decode(errors="replace"))
+        if length >= 2 * self._width and not lines_in(data):
+            what = f"has no line end in {length:,} characters, and the last field ends at {self._width}"
+            raise self.place.refused(what, f"{self.place.setting('record: N')}, the number of bytes of a record")
+
     def _lines(self) -> Iterator[tuple[str, int]]:
         """Yield some lines of equal width as one text, and the width."""
         lines: list[str] = []
         size, number = 0, 0
-        for number, line in enumerate(TextReader(self.place, self.text_form()).lines(self.form.longest_row), 1):
+        found = TextReader(self.place, self.text_form()).lines(self.form.longest_row, returns=True)
+        for number, line in enumerate(found, 1):
             try:
                 text = line.decode()
             except UnicodeDecodeError:

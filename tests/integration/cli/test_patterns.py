@@ -96,7 +96,12 @@ def test_tables_of_a_pattern_from_the_first_to_the_last(
         "tmp_x": None,
     }
     assert found[f"{place.schema}.a"]["key"] == ["id"]
+    Path("qbcd.yaml").rename("real.yaml")
+    Path("qbcd.yaml").symlink_to("real.yaml")
+    Path("real.yaml").chmod(0o600)
     assert cli("discover", "shop", "--tables", f"{place.schema}.*", "--write").code == 0
+    assert Path("qbcd.yaml").is_symlink()
+    assert Path("real.yaml").stat().st_mode & 0o777 == 0o600
     assert cli("check").code == 0
     assert [handle["stream"] for handle in cli("status", "--json").data["streams"]] == ["a", "c", "d", "tmp_x"]
 

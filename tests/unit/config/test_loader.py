@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from sqlalchemy.engine import make_url
 
 from qbcd.config import config_from_dict, load_config
 from qbcd.config.document import parse_yaml
+from qbcd.config.masking import masking_of
 from qbcd.errors import ConfigError
 from tests.support.config_files import CANARY, GOOD, failure, load
 
@@ -100,6 +102,25 @@ def test_a_password_in_a_url_may_hold_any_character(tmp_path: Path) -> None:
     assert (url.password, url.host, url.database) == (CANARY, "db.example", "shop")
     assert (config.state_url().password, config.state_url().host) == (CANARY, "state.example")
     assert CANARY not in repr(config) + str(config)
+
+
+def test_a_password_in_the_url_of_a_sink_may_hold_any_character() -> None:
+    url = "postgresql://me:${env:SHOP_PASSWORD}@db.example/lake"
+    sinks = {
+        "base": {"type": "database", "url": url, "mode": "log"},
+        "ice": {"type": "iceberg", "mode": "log", "catalog": {"type": "sql", "uri": url, "warehouse": "/lake"}},
+        "hook": {"type": "webhook", "url": "https://receiver.example/${env:SHOP_PASSWORD}"},
+        "bad": ["${env:SHOP_PASSWORD}"],
+    }
+    with pytest.raises(ConfigError, match=r"sinks\.bad"):
+        config_from_dict({**DICT, "sinks": sinks})
+    config = config_from_dict({**DICT, "sinks": {name: sinks[name] for name in ("base", "ice", "hook")}})
+    found = config.sinks["base"].options["url"]
+    assert (found.password, found.host) == (CANARY, "db.example")
+    found = make_url(config.sinks["ice"].options["catalog"]["uri"])
+    assert (found.password, found.host) == (CANARY, "db.example")
+    assert config.sinks["hook"].options["url"].endswith(CANARY)
+    assert masking_of(config).foreign(f"said '{CANARY}'") == "said '***'"
 
 
 def test_placeholders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,6 +78,8 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("wide.csv", b"id,name\n1," + b"x" * 4_194_300 + b"\n2,y\n", {}, [("1", "x" * 4_194_300), ("2", "y")]),
         ("numbers.jsonl", b'{"v":[12345678901234567890.25,1e400,{"b":0.10000000000000001,"a":-0}]}\n', {},
          [('[12345678901234567890.25,1e400,{"a":-0,"b":0.10000000000000001}]',)]),
+        ("one.jsonl", b'{"id":1}', {}, [("1",)]),
+        ("row.csv", b"1,x", {"header": False, "names": ["id", "name"], "final_newline": False}, [("1", "x")]),
         ("open.csv", b"id,name\n1,x\n2,y", {"final_newline": False}, [("1", "x"), ("2", "y")]),
         ("t.tsv", b"id\tname\n1\tx\n", {}, [("1", "x")]),
         ("none.csv", b"id,name\n", {}, []),
@@ -86,6 +88,12 @@ def rows_of(folder: Path, name: str, content: bytes, form: Mapping[str, Any]) ->
         ("part-0.json", b'{"id":1}\n', {}, [("1",)]),
         ("a.parquet", TWO, {}, [(1, "a"), (2, None)]),
         ("a.txt", b"0001abcd1.50\n   2x       rest\n", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
+        ("mac.txt", b"0001abcd1.50\r   2x       rest\r", FIXED, [(1, "abcd", "1.50"), (2, "x", None)]),
+        ("crlf.txt", b"0001abcd1.50\r\n" * 2, FIXED, [(1, "abcd", "1.50")] * 2),
+        ("nel.txt", "0001abcd1.50\x850002\xe9       \n".encode("cp037"), {**FIXED, "encoding": "cp037"},
+         [(1, "abcd", "1.50"), (2, "é", None)]),
+        ("nel.csv", "id,name\x851,x\x85".encode("cp500"), {"encoding": "cp500"}, [("1", "x")]),
+        ("last.txt", b"0001abcd1.50 rest", {**FIXED, "final_newline": False}, [(1, "abcd", "1.50")]),
         ("a.dat", "0001abcd1.50   2\xe9       ".encode("cp037"), EBCDIC,
          [(1, "abcd", "1.50"), (2, "é", None)]),
     ],
@@ -107,7 +115,8 @@ VALUES = [
     ("uint64", ["18446744073709551615"], [18446744073709551615]),
     ("decimal(5,2)", ["1", "-0.0", "+1.5", "01.50", ".5", "1E-2", "1.500"],
      ["1.00", "0.00", "1.50", "1.50", "0.50", "0.01", "1.50"]),
-    ("double", ["1.6777216e+07", "inf", "-Infinity", ".5"], [16777216.0, float("inf"), float("-inf"), 0.5]),
+    ("double", ["1.6777216e+07", "inf", "-Infinity", ".5", "-0.0e9", "4.9E-324", None],
+     [16777216.0, float("inf"), float("-inf"), 0.5, 0.0, 5e-324, None]),
     ("float32", ["0.1", "1.6777216e+07"], [float(np.float32("0.1")), 16777216.0]),
     ("time", ["08:59", "08:59:59", "08:59:59.5", "-838:59:59", "24:00:00"],
      ["08:59:00.000000", "08:59:59.000000", "08:59:59.500000", "-838:59:59.000000", "24:00:00.000000"]),
@@ -149,8 +158,36 @@ def test_special_values_are_for_comparisons(kind: str, texts: list[str], expecte
         values_of(pa.array(texts), kind)
 
 
+@pytest.mark.parametrize("text", ["1e400", "-1e400", "+1e400", "1e-400", "-0.001e-350"])
+@pytest.mark.parametrize("kind", ["double", "float32"])
+def test_numbers_out_of_range_are_refused(kind: str, text: str) -> None:
+    for special in (False, True):
+        with pytest.raises(BadValue) as caught:
+            values_of(pa.array(["0", "inf", None, text, "1"]), kind, special=special)
+        assert caught.value.row == 3
+
+
+@pytest.mark.parametrize("text", ["1e39", "3.5e38", "-1e39", "1e-60"])
+def test_numbers_out_of_range_of_32_bits(text: str) -> None:
+    assert values_of(pa.array([text]), "double").to_pylist() == [float(text)]
+    with pytest.raises(BadValue):
+        values_of(pa.array([text]), "float32")
+
+
 REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("cut.csv", b"id,name\n1,x\n2,y", {}, "cut.csv, line 3: the last line has no line end: the file is truncated"),
+    ("cr.csv", b"id,name\r1,x\r2,y", {}, "cr.csv, line 3: the last line has no line end: the file is truncated"),
+    ("row.csv", b"1,abc", {"header": False, "names": ["id", "name"]}, "row.csv, line 1: the last line has no line end"),
+    ("head.csv", b"id,name", {}, "head.csv, line 1: the last line has no line end"),
+    ("cut.txt", b"0001abcd1.50\r   2x       ", FIXED, "cut.txt, line 2: the last line has no line end"),
+    ("nel.txt", "0001abcd1.50\x85   2x       ".encode("cp037"), {**FIXED, "encoding": "cp037"}, "nel.txt, line 2: the"),
+    ("none.txt", b"0001abcd1.50" * 9, FIXED, "none.txt: has no line end in 108 characters, and the last field"),
+    (
+        "none.dat",
+        "0001abcd1.50".encode("cp037") * 9,
+        {**FIXED, "encoding": "cp037", "final_newline": False},
+        "none.dat: has no line end in 108 characters",
+    ),
     ("cut.csv.gz", PACKED[:-20], {}, "cut.csv.gz: its gzip data ends early: the file is truncated, or still written"),
     ("cut.csv.zst", ZSTD[:-5], {}, "cut.csv.zst: its zstd data ends early: the file is truncated, or still written"),
     ("bad.csv.gz", b"xx" + PACKED, {}, "bad.csv.gz: its gzip data is damaged"),
@@ -188,7 +225,10 @@ REFUSED: list[tuple[str, bytes, dict[str, Any], str]] = [
     ("code.csv", b"id,name\n1,\xff\n", {}, "code.csv, line 2: is not utf-8 text"),
     ("code.txt", b"id,name\n1,\x81\n", {"encoding": "cp1252"}, "code.txt, line 2: is not cp1252 text"),
     ("twice.csv", b"id,id\n1,2\n", {}, "twice.csv, line 1: column 'id' occurs twice in the header"),
+    ("names.csv", b"id,name\n", {"names": ["id", "name"]}, "names.csv: by its name it is csv, and `names` is for"),
+    ("key.parquet", TWO, {"delimiter": ";"}, "key.parquet: by its name it is parquet, and `delimiter` is for csv, not"),
     ("empty.csv", b"", {}, "empty.csv, line 1: is empty: it has no header"),
+    ("much.csv", b"id\n1\n1e400\n", {"types": {"id": "double"}}, "much.csv, line 3: column id has '1e400'"),
     ("no.csv", b"id\n1\n", {"types": {"ident": "integer"}}, "no.csv, line 1: there is no column 'ident'"),
     ("name.jsonl", b'{"id":1}\n' * 1001 + b'{"id":1,"x":2}\n', {}, "name.jsonl, line 1,002: has 'x', which is no"),
     ("type.jsonl", b'{"id":1}\n\n{"id":"x"}\n', IDS, "type.jsonl, line 3: column id has 'x', which is not an integer"),
@@ -207,6 +247,17 @@ def test_a_wrong_file_is_refused_with_its_line(
         rows_of(tmp_path, name, content, form)
     assert caught.value.what.startswith(message)
     assert caught.value.remedy
+
+
+def test_files_of_one_comparison_have_one_format(tmp_path: Path) -> None:
+    form = FileFormat.model_validate({"delimiter": ";", "names": ["id", "name"]})
+    for name, content in (("a.parquet", TWO), ("a.jsonl", b'{"id":1}\n')):
+        (tmp_path / name).write_bytes(content)
+        assert open_dump(DumpPlace(tmp_path / name, name, once=True), form).schema.names == ["id", "name"]
+    (tmp_path / "a.csv").write_bytes(b"id;name\n1;x\n")
+    with pytest.raises(DumpRefused, match="`names` is for files without a header") as caught:
+        open_dump(DumpPlace(tmp_path / "a.csv", "a.csv", once=True), form)
+    assert caught.value.remedy.endswith("in --format")
 
 
 def put(folder: Path, name: str, modified: float = 1000.0, content: bytes = b"id\n1\n") -> Path:
@@ -360,6 +411,50 @@ def test_a_dump_that_is_written_while_it_is_read_is_refused(tmp_path: Path) -> N
     put(tmp_path, "d-1.csv", content=b"id\n1\n2\n")
     with pytest.raises(DumpRefused, match="was changed or removed while it was read"):
         one.check_unchanged()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read any folder")
+def test_a_folder_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for name in ("in/a/d-1.csv", "in/b/d-2.csv", "in/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    several = DumpSeries(FilesConfig(files=f"{tmp_path}/in/*/d-*.csv"))
+    one, alone = (DumpSeries(FilesConfig(files=f"{tmp_path}/in/b/{name}.csv")) for name in ("d-*", "d-2"))
+    assert [d.name for d in several.present()] == ["a/d-1.csv", "b/d-2.csv"]
+    assert [d.name for d in (*one.present(), *alone.present())] == ["d-2.csv", "d-2.csv"]
+    folder = tmp_path / "in/b"
+    folder.chmod(0o111)
+    assert alone.present(), "it is not listed"
+    for series in (several, one):
+        with pytest.raises(DumpRefused, match="in/b cannot be read: Permission denied"):
+            series.present()
+    folder.chmod(0o444)
+    for series in (several, one, alone):
+        with pytest.raises(DumpRefused, match=r"in/b(/d-2\.csv)? cannot be read: Permission denied"):
+            series.present()
+    folder.chmod(0o755)
+
+
+def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    for pattern in ("in/d-*.csv", "in/d-1.csv", "in/*/d-1.csv"):
+        with pytest.raises(DumpRefused, match="in cannot be read: No such file or directory") as caught:
+            DumpSeries(FilesConfig(files=f"{tmp_path}/{pattern}")).present()
+        assert caught.value.remedy
+    (tmp_path / "in").mkdir()
+    assert DumpSeries(FilesConfig(files=f"{tmp_path}/in/*/d-1.csv")).present() == []
+
+
+@pytest.mark.parametrize(("pattern", "found"), [("in/d*.csv", 2), ("../[[]1] a*b?/in/d?.csv", 1), ("in/d[[]x].csv", 1)])
+def test_the_folder_of_the_configuration_has_no_wildcards(tmp_path: Path, pattern: str, found: int) -> None:
+    folder = tmp_path / "[1] a*b?"
+    (folder / "in").mkdir(parents=True)
+    for name in ("d1.csv", "d[x].csv"):
+        put(folder / "in", name)
+        put(folder / "in", f"{name}.done")
+    source = {"files": pattern, "complete": "{file}.done"}
+    series = DumpSeries(FilesConfig.model_validate(source, context={"base_dir": folder}))
+    assert series.config.folder == (tmp_path if pattern.startswith("..") else folder / "in")
+    assert len(series.after(None)[0]) == found
 
 
 PARTNER: dict[str, Any] = {"files": "in/d-*.csv", "format": {"type": "csv"}}

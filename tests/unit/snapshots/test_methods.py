@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +61,25 @@ def test_every_method_equals_a_full_join(
         again = differences(kept, snapshot(old, keys), Options("phc2", small, tmp_path, old_file=file))
         check(again, new, old, keys, values=kept.numbered)
         assert [path.name for path in tmp_path.iterdir()] == ["replica"]
+
+
+@pytest.mark.parametrize(
+    ("method", "count"),
+    [
+        ("hh", 1),  # rows fit into memory
+        *(pytest.param("hh", count, marks=pytest.mark.campaign) for count in (50, 55, 60, 65, 120)),
+        *(pytest.param(method, 60, marks=pytest.mark.campaign) for method in EXACT if method != "hh"),
+    ],
+)
+def test_null_and_zero_are_two_keys(method: str, count: int, small: int, tmp_path: Path) -> None:
+    zero, null, *more = [
+        {"id": key, "part": None, "text": str(key), "number": None} for key in (0, None, *range(1, count))
+    ]
+    sides = [zero, *more], [null, *more], [*more, null, zero], [zero, null, *more]
+    for old, new in itertools.permutations(sides, 2):
+        found = differences(snapshot(old, 1, 7), snapshot(new, 1, 7), Options(method, small, tmp_path))
+        check(found, old, new, 1, values=True)
+        assert not found.report.restarts
 
 
 @pytest.mark.parametrize("method", ["phc1", "ph", "window"])
