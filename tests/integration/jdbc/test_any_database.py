@@ -54,8 +54,7 @@ def test_a_key_that_becomes_null_is_refused_by_any_number_of_readers(
     history = History(file_place(jdbc_spark, "derby", tmp_path), tmp_path, seed=3)
     q = history.place.quoted
     history.place.execute(
-        f"CREATE TABLE {q('Loose')} ({q('id')} BIGINT)",
-        *(f"INSERT INTO {q('Loose')} VALUES ({i})" for i in range(30)),
+        f"CREATE TABLE {q('Loose')} ({q('id')} BIGINT)", *(f"INSERT INTO {q('Loose')} VALUES ({i})" for i in range(30))
     )
     history.settings["sources"]["shop"]["connections"] = connections
     ranges = {"type": "id_rcs", "buckets": "key", "rows_per_range": 5}
