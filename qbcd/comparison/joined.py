@@ -434,8 +434,7 @@ def _reader(reader: DumpReader, names: Sequence[str], letter: str) -> pa.RecordB
     schema = pa.schema([reader.schema.field(name) for name in names])
     numbered = _renamed(schema, letter)
     return pa.RecordBatchReader.from_batches(
-        numbered,
-        (pa.RecordBatch.from_arrays(b.cast(schema).columns, schema=numbered) for b in reader.batches(names)),
+        numbered, (pa.RecordBatch.from_arrays(b.cast(schema).columns, schema=numbered) for b in reader.batches(names))
     )
 
 
