@@ -430,7 +430,7 @@ class _Spilled:
 
 
 def _reader(reader: DumpReader, names: Sequence[str], letter: str) -> pa.RecordBatchReader:
-    """Return columns of a file by numbered names: DuckDB does not distinguish upper and lower case."""
+    """Return columns by numbered names: to DuckDB, names that differ in case only are equal."""
     schema = pa.schema([reader.schema.field(name) for name in names])
     numbered = _renamed(schema, letter)
     return pa.RecordBatchReader.from_batches(
