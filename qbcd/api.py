@@ -22,7 +22,6 @@ from qbcd.delivery.batches import (
     enroll_python,
     open_batch,
     retire_sink,
-    skip_batch,
     waiting,
     waiting_for,
 )
@@ -283,16 +282,22 @@ class StreamHandle:
             return waiting_for(self._parts.open_stream(self.name), sink)
 
     def skip(self, sink: str, batch: str) -> BatchHeader:
-        """Pass over the next batch of a sink that cannot take it; the history records it for ever.
+        """Pass over the next batch, or resend, of a sink that cannot take it.
+
+        The history records it for ever.
 
         Args:
             sink: A sink of the stream, or ``python``.
-            batch: The batch as messages name it, ``<epoch>/<batch_seq>``.
+            batch: The batch as messages name it, ``<epoch>/<batch_seq>``, of a resend with its label.
 
         Raises:
             ConfigError: The sink's next batch is another one, or its delivery has not failed.
         """
-        return skip_batch(self._parts.open_stream(self.name), sink, batch)
+        from qbcd.delivery.resend import skip_next
+
+        stream = self._parts.open_stream(self.name)
+        with one_message(stream):
+            return skip_next(stream, sink, batch)
 
     def resend(self, sink: str, where: str = "") -> int | None:
         """Send the rows of the replica to one sink, as events of op r between two batches.

@@ -344,6 +344,7 @@ def status_data(status: StreamStatus) -> dict[str, Any]:
         "estimates": list(status.estimates),
         "skipped": [
             {"sink": one.sink, "epoch": one.epoch, "batch_seq": one.seq, "events": one.events, "at": one.at}
+            | ({"resend": one.resend} if one.resend else {})
             for one in status.skipped
         ],
         "failures": {

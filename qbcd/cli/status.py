@@ -18,7 +18,7 @@ from rich.text import Text
 from qbcd.cli import formatting
 from qbcd.cli.app import StreamNames, switch
 from qbcd.cli.output import Output, worst
-from qbcd.common.wording import batch_number, clock_time
+from qbcd.common.wording import clock_time
 from qbcd.errors import ConfigError, QbcdError, streams_named
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _facts(one: StreamStatus) -> Iterator[tuple[str, str]]:
         yield "resend", f"{sink} is to get the rows of the replica, requested {_ago(at)}"
     for lost in one.skipped:
         events = formatting.counted(lost.events, "event")
-        yield "skipped", f"{batch_number(lost.epoch, lost.seq)} for {lost.sink}: {events}, {_moment(lost.at)}"
+        yield "skipped", f"{lost.number} for {lost.sink}: {events}, {_moment(lost.at)}"
     for text in _errors(one):
         yield "error", text
 

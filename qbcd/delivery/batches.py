@@ -504,14 +504,23 @@ def skip_batch(stream: Stream, sink: str, number: str) -> BatchHeader:
                 stream=stream.name,
                 remedy=f"a batch is skipped only when it is the next one: --batch {header.number}",
             )
-        if sink != PYTHON_SINK and sink not in stream.project.delivery_failures(stream.name):
-            raise ConfigError(
-                f"batch {number} has not failed for sink {sink}",
-                stream=stream.name,
-                remedy=f"qbcd run {stream.name} --once delivers it",
-            )
+        refuse_unfailed(stream, sink, number)
         stream.project.skip(stream.name, sink, header)
     return header
+
+
+def refuse_unfailed(stream: Stream, sink: str, number: str) -> None:
+    """Refuse to pass over what a sink may take at the next attempt.
+
+    Raises:
+        ConfigError: Its last delivery has not failed.
+    """
+    if sink != PYTHON_SINK and sink not in stream.project.delivery_failures(stream.name):
+        raise ConfigError(
+            f"batch {number} has not failed for sink {sink}",
+            stream=stream.name,
+            remedy=f"qbcd run {stream.name} --once delivers it",
+        )
 
 
 def doubts_batches(error: QbcdError) -> bool:

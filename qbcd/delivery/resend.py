@@ -29,7 +29,9 @@ from qbcd.delivery.batches import (
     deliver_to,
     enroll,
     note_failure,
+    refuse_unfailed,
     sink_batch,
+    skip_batch,
     starts_from_replica,
     waiting_batches,
     write_batch,
@@ -46,7 +48,7 @@ from qbcd.errors import (
     SourceSilent,
     StateConflict,
 )
-from qbcd.model import ResentRows, StreamPlan, digest_of
+from qbcd.model import BatchHeader, ResentRows, StreamPlan, digest_of
 from qbcd.planning import plan_of_replica
 from qbcd.sites import LeasedStream, ReplicaRows, not_prepared
 from qbcd.sql import check_restriction
@@ -211,14 +213,11 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     site.context.progress(f"sending the rows of the replica to {name}")
     ts_ms = _clock_ms(stream)
 
-    first = first_number(one.restriction)
-
     def send() -> int:
         nonlocal one
-        restriction = one.restriction if first is None else ""
-        with site.open_replica(plan, stream.settings, held, restriction) as rows:
-            header = _header(stream, held.row, plan, one, rows, ts_ms)
+        with _opened(stream, held, plan, one, ts_ms) as (rows, header, found):
             opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
+<<<<<<< HEAD
             if first is not None:
                 with _matched(stream, header, rows, first) as found:
                     one, view = _numbered(stream, one, found)
@@ -226,6 +225,14 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
                         write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                     return view.header.size
             if rows.count or must_write:
+=======
+            if found is not None:
+                one, view = _numbered(stream, one, found)
+                for part in _parts(stream, view, rows):
+                    write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
+                return view.header.size
+            if rows.count or sink.shows_all_rows:
+>>>>>>> main
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
         return rows.count
 
@@ -240,6 +247,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
 
 
+<<<<<<< HEAD
 def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Report) -> bool:
     """Pass over the batches of a sink that lacks earlier ones; the rows of the replica, which follow, have their changes.
 
@@ -254,6 +262,48 @@ def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Re
     report.warnings.append(f"sink {name} lacks the events up to batch {last.number}; it gets the rows of the replica")
     report.pending[name] = report.attempts[name] = 0
     return True
+=======
+def skip_next(stream: Stream, sink: str, number: str) -> BatchHeader:
+    """Pass over what a sink gets next: a batch, or the rows of a resend.
+
+    Raises:
+        ConfigError: See :func:`qbcd.delivery.batches.skip_batch`; or the sink needs the rows.
+    """
+    context = stream.site.context
+    one = stream.project.resends(stream.name).get(sink)
+    if one is None or sink not in stream.sinks or number.rpartition(".")[2] != one.label:
+        return skip_batch(stream, sink, number)
+    if stream.sinks[sink].shows_all_rows:
+        raise ConfigError(
+            f"sink {sink} shows all rows of the stream, and would lack those of the replica",
+            stream=stream.name,
+            remedy=f"remove the cause that `qbcd status {stream.name}` shows; the next poll sends them again",
+        )
+    refuse_unfailed(stream, sink, number)
+    with context.spark.turn(), stream.source.pooled(), context.hold() as held:
+        plan = plan_of_replica(stream, held.row)
+        stream.site.seal(plan, stream.settings, held)
+        with _opened(stream, held, plan, one, _clock_ms(stream)) as (_, header, found):
+            lost = header if found is None else replace(header, counts=found.header.counts)
+        stream.project.skip(stream.name, sink, lost, one)
+    return lost
+
+
+@contextmanager
+def _opened(
+    stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend, ts_ms: int
+) -> Iterator[tuple[ReplicaRows, ResentRows, BatchView | None]]:
+    """Yield the rows of a request and their header; of new subscriptions also the matches."""
+    first = first_number(one.restriction)
+    restriction = one.restriction if first is None else ""
+    with stream.site.open_replica(plan, stream.settings, held, restriction) as rows:
+        header = _header(stream, held.row, plan, one, rows, ts_ms)
+        if first is None:
+            yield rows, header, None
+            return
+        with _matched(stream, header, rows, first) as found:
+            yield rows, header, found
+>>>>>>> main
 
 
 @contextmanager

@@ -126,13 +126,23 @@ class Deliveries(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """A batch that was passed over for a sink, which therefore lacks its events."""
+    """A batch that was passed over for a sink, which therefore lacks its events.
+
+    Attributes:
+        resend: The label of a resend after the batch, whose events it lacks instead.
+    """
 
     sink: str
     epoch: int
     seq: int
     events: int
     at: float
+    resend: str = ""
+
+    @property
+    def number(self) -> str:
+        """Its name in messages."""
+        return f"{batch_number(self.epoch, self.seq)}{'.' * bool(self.resend)}{self.resend}"
 
 
 class ProjectState(StateDatabase):
@@ -429,10 +439,10 @@ class ProjectState(StateDatabase):
         return None if found is None else float(found)
 
     # -- skipped batches ---------------------------------------------------------------------------------------------
-    def skip(self, stream: str, sink: str, header: BatchHeader) -> None:
-        """Record in the history that `sink` does not get a batch, and continue with the next one.
+    def skip(self, stream: str, sink: str, header: BatchHeader, resend: Resend | None = None) -> None:
+        """Record in the history that `sink` does not get a batch, or a resend.
 
-        The history keeps this row for ever.
+        It continues with the next one. The history keeps this row for ever.
 
         Raises:
             StateConflict: As :meth:`acknowledge`.
@@ -440,10 +450,15 @@ class ProjectState(StateDatabase):
         lost = sum(header.counts.values())
         with self.changing(stream) as conn:
             now = float(conn.execute(select(self.facts.clock)).scalar_one())
-            run = Run(stream, now, now, "ok", header.epoch, header.seq, cost={_SKIPPED: sink, "events": lost})
+            cost: dict[str, Any] = {_SKIPPED: sink, "events": lost, **({"resend": resend.label} if resend else {})}
+            run = Run(stream, now, now, "ok", header.epoch, header.seq, cost=cost)
             values = {name: getattr(run, name) for name in run.__dataclass_fields__ if name != "id"}
             conn.execute(insert(HISTORY).values(**values | {"counts": dump({}), "cost": dump(dict(run.cost))}))
-            self._acknowledge(conn, stream, sink, header)
+            if resend is None:
+                self._acknowledge(conn, stream, sink, header)
+                return
+            conn.execute(update(RESEND).where(_resend_of(stream, sink)).values(pending=False))
+            conn.execute(delete(DELIVERY_ERROR).where(_failure_of(stream, sink)))
 
     def skipped(self, stream: str) -> list[Skipped]:
         """Return the batches of the stream that were passed over, oldest first."""
@@ -452,7 +467,7 @@ class ProjectState(StateDatabase):
             rows = conn.execute(query).all()
         costs = [json.loads(row.cost) for row in rows]
         return [
-            Skipped(cost[_SKIPPED], row.epoch, row.batch_seq, cost["events"], row.finished_at)
+            Skipped(cost[_SKIPPED], row.epoch, row.batch_seq, cost["events"], row.finished_at, cost.get("resend", ""))
             for row, cost in zip(rows, costs, strict=True)
         ]
 

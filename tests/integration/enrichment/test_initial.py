@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from qbcd.errors import Refused, SinkSilent, Undeliverable
+from qbcd.errors import ConfigError, Refused, SinkSilent, Undeliverable
 from tests.faults.child import kill_at
 from tests.integration.enrichment.scene import project_of, subscribe
+from tests.support.cli import Cli
 from tests.support.places import Place, over, place_of
 from tests.support.project import opened, poll
 from tests.support.receiver import receiver
@@ -121,6 +123,36 @@ def test_other_matches_have_another_number(database: str, workspace: Path) -> No
         ("part-2:0-0/2", 2, ["s-late"]),
         ("part-2:1-1/2", 3, ["s-late"]),
     ], "equal matches have equal keys in each attempt"
+
+
+def test_rows_that_a_sink_refuses_can_be_skipped(
+    database: str, workspace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is that of the message; the events after them come."""
+    place, run = place_of(database), Cli(capsys)
+    workspace.mkdir(exist_ok=True)
+    monkeypatch.chdir(workspace)
+    data = project_of(place)
+    with receiver(413) as hook:
+        data["sinks"] = {**data["sinks"], "hooks": {"type": "webhook", "url": hook.url}}
+        with opened(data, workspace) as project:
+            project.prepare("s")
+            subscribe(place, ("eu", "region = 'EU'"))
+            with pytest.raises(Undeliverable) as refused:
+                poll(project, "s")
+            place.sql("UPDATE orders SET amount = 9 WHERE id = 3")
+            [command] = re.findall(r"qbcd (skip .*) passes over", refused.value.remedy)
+            number = command.split()[-1]
+            with pytest.raises(ConfigError, match="no batch waits"):
+                project.stream("s").skip("hooks", number.replace("part-1", "part-2"))
+        (workspace / "qbcd.yaml").write_text(json.dumps(data))
+        assert run(*command.split(), "--yes").out == f"s: batch {number} is skipped; 2 events are missing in hooks\n"
+        assert f"{number} for hooks: 2 events" in run("status", "s").out
+        with opened(data, workspace) as project:
+            poll(project, "s")
+            with pytest.raises(ConfigError, match="no batch waits"):
+                project.stream("s").skip("hooks", number)
+    assert [(event["op"], event["key"]["id"]) for event in hook.events()] == [("u", 3)]
 
 
 def test_a_sink_of_all_events_becomes_one_of_matches(database: str, workspace: Path) -> None:

@@ -18,7 +18,7 @@ from pyarrow import parquet
 import qbcd
 from qbcd.api import parts_of
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError, QbcdError, Refused, SourceError
+from qbcd.errors import ConfigError, DeliveryError, QbcdError, Refused, SourceError
 from qbcd.sites.lake import compaction
 from tests.support import wait_until
 from tests.support.places import Place, new_place, over, place_of
@@ -313,6 +313,26 @@ def test_a_request_that_fails_holds_up_its_sink_alone(database: str, workspace: 
         assert stream.resend("log") == 3
         assert len(list((workspace / "out" / "s").glob("*.jsonl"))) == 1
         assert state.resends("s") == {}
+
+
+@pytest.mark.campaign
+def test_a_mirror_cannot_be_without_the_rows(database: str, workspace: Path) -> None:
+    """A resend that fails is skipped for logs only; a batch that waits is another one."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, LOG), workspace) as project:
+        project.stream("s").prepare()
+    lost = {"copy": {**MIRROR["copy"], "url": "duckdb:///missing/copy.duckdb"}}
+    with opened(data(place, {**LOG, **lost}), workspace) as project:
+        with pytest.raises(DeliveryError):
+            poll(project)
+        place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+        with pytest.raises(DeliveryError):
+            poll(project)
+        with pytest.raises(ConfigError, match="shows all rows of the stream, and would lack"):
+            project.stream("s").skip("copy", "1/1.resend-1")
+        with pytest.raises(ConfigError, match=r"the next batch of sink copy is .*/1, not 1/1.resend-2"):
+            project.stream("s").skip("copy", "1/1.resend-2")
 
 
 @pytest.mark.parametrize(
