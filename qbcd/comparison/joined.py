@@ -100,13 +100,15 @@ class FileJoin:
         for reader, name in ((self._children, self.child_key), (self._parents, self.parent_key)):
             _known(reader, name)
         self.kind = _common(self._children.schema.field(self.child_key), self._parents.schema.field(self.parent_key))
-        self.take = options.take or tuple(n for n in self._parents.schema.names if n != self.parent_key)
+        others = (name for name in self._parents.schema.names if name != self.parent_key)
+        self.take = tuple(dict.fromkeys(options.take or others))
         for name in self.take:
             _known(self._parents, name)
         twice = sorted({*self.take} & {*self._children.schema.names})
         if twice:
             raise ConfigError(f"both files have a column {twice[0]!r}", remedy="choose others with --take a,b")
         self.schema = pa.schema([*self._children.schema, *(self._parents.schema.field(name) for name in self.take)])
+        self._read = [self.parent_key, *(name for name in self.take if name != self.parent_key)]  # of parents
         self.result, self._planned = JoinResult(options.method), False
 
     def _forms_of_files(self) -> list[FileFormat]:
@@ -178,7 +180,7 @@ class FileJoin:
             for i, key in zip(at.to_pylist(), keys.take(at).to_pylist(), strict=True):
                 found += [(child, self.result.parents + i) for child in children[key]]
             self.result.parents += len(keys)
-        for batch in self._open(1).batches([self.parent_key, *self.take]):
+        for batch in self._open(1).batches(self._read):
             size = max(1, batch.nbytes // max(1, len(batch)))
             break
         self._parent_bytes = size
@@ -236,7 +238,7 @@ class FileJoin:
                 more = chunk is not None
                 if chunk is not None:
                     window = window.slice(max(0, len(window) - (CHUNKS - 1) * step)) if loaded >= CHUNKS else window
-                    self._refuse_twice(chunk[_KEY], window[_KEY])
+                    self._refuse_twice(chunk.column(0), window.column(0))
                     window = pa.concat_tables([window, chunk]).combine_chunks()
                     loaded += 1
             found.window_bytes = max(found.window_bytes, window.nbytes)
@@ -250,21 +252,21 @@ class FileJoin:
 
     def _probe(self, piece: pa.Table, window: pa.Table, put: _Rows, spilled: _Spilled) -> None:
         """Join children with the window; spill those that have a key, and no parent in it."""
-        at = pc.index_in(_as(piece[self.child_key], self.kind), value_set=window[_KEY], skip_nulls=True)
+        at = pc.index_in(_as(piece[self.child_key], self.kind), value_set=window.column(0), skip_nulls=True)
         missed = pc.and_(at.is_null(), piece[self.child_key].is_valid())
         if pc.any(missed).as_py():
             spilled.add(piece.filter(missed))
             there = pc.invert(missed)
             piece, at = piece.filter(there), at.filter(there)
         put.orphans += at.null_count
-        parents = window.select(self.take).take(at)
+        parents = window.select(range(1, window.num_columns)).take(at)
         put.add(pa.Table.from_arrays([*piece.columns, *parents.columns], schema=self.schema))
 
     def _basic(self, put: _Rows, spilled: _Spilled) -> None:
         """A window of single parents, row by row: slower, but nothing is lost to stepping."""
 
         def parents() -> Iterator[tuple[Any, dict[str, Any]]]:
-            for batch in self._open(1).batches([self.parent_key, *self.take]):
+            for batch in self._open(1).batches(self._read):
                 keys = _as(batch.column(0), self.kind).to_pylist()
                 yield from zip((object() if key is None else key for key in keys), batch.to_pylist(), strict=True)
 
@@ -282,7 +284,9 @@ class FileJoin:
                 put.add_row({**child, **{n: parent and parent[n] for n in self.take}}, orphan=not hit)
 
     def _chunks(self, step: int) -> Iterator[pa.Table]:
-        for rows in _cut(self._open(1).batches([self.parent_key, *self.take]), itertools.repeat(step)):
+        reader = self._open(1)
+        schema = pa.schema([reader.schema.field(name) for name in self._read])
+        for rows in _cut(reader.batches(self._read), itertools.repeat(step), schema):
             columns = [_as(rows[self.parent_key], self.kind), *rows.select(self.take).columns]
             yield pa.Table.from_arrays(columns, schema=self._wide)
 
@@ -291,7 +295,8 @@ class FileJoin:
         found = self.result
         first = (-(-chunk * step * found.rows // max(1, found.parents)) for chunk in itertools.count())
         sizes = (after - before for before, after in itertools.pairwise(first))
-        return _cut(self._open(0).batches(self._children.schema.names), sizes)
+        schema = self._children.schema
+        return _cut(self._open(0).batches(schema.names), sizes, schema)
 
     def _refuse_twice(self, keys: pa.ChunkedArray, others: pa.ChunkedArray) -> None:
         known = keys.drop_null()
@@ -317,27 +322,24 @@ class FileJoin:
     def _hash_in(self, database: LocalDatabase, spilled: Path | None, put: _Rows) -> None:
         from qbcd.local.parquet_rows import text
 
-        connection, names = database.connection, self._children.schema.names
+        connection, children = database.connection, self._children.schema.names
+        key = f"c{children.index(self.child_key)}"
         if spilled is None:
-            connection.register("children", _reader(self._open(0), names))
+            connection.register("children", _reader(self._open(0), children, "c"))
         else:
             connection.execute(f"CREATE VIEW children AS FROM read_parquet({text(str(spilled))})")
-            connection.execute(f"CREATE TABLE wanted AS SELECT DISTINCT {_name(self.child_key)} AS key FROM children")
-        connection.register("all_parents", _reader(self._open(1), [self.parent_key, *self.take]))
-        key = _name(self.parent_key)
-        semi = f" SEMI JOIN wanted AS w ON p.{key} = w.key" if spilled is not None else ""
-        connection.execute(f"CREATE TABLE parents AS SELECT p.* FROM all_parents AS p{semi} WHERE p.{key} IS NOT NULL")
-        twice = connection.execute(f"SELECT {key} FROM parents GROUP BY {key} HAVING count(*) > 1 LIMIT 1").fetchall()
+            connection.execute(f"CREATE TABLE wanted AS SELECT DISTINCT {key} AS key FROM children")
+        connection.register("all_parents", _reader(self._open(1), self._read, "p"))
+        semi = " SEMI JOIN wanted AS w ON p.p0 = w.key" if spilled is not None else ""
+        connection.execute(f"CREATE TABLE parents AS SELECT p.* FROM all_parents AS p{semi} WHERE p.p0 IS NOT NULL")
+        twice = connection.execute("SELECT p0 FROM parents GROUP BY p0 HAVING count(*) > 1 LIMIT 1").fetchall()
         if twice:
             raise Refused(
                 f"{self._names[1]} has several rows with {self.parent_key} = {twice[0][0]}",
                 remedy="name the file with one row for each key as the second one",
             )
-        listed = ", ".join([*(f"c.{_name(n)}" for n in names), *(f"p.{_name(n)}" for n in self.take)])
-        sql = (
-            f"SELECT {listed}, p.{key} IS NULL AS orphan FROM children AS c "
-            f"LEFT JOIN parents AS p ON c.{_name(self.child_key)} = p.{key}"
-        )
+        listed = [f"c{i}" for i in range(len(children))] + [f"p{self._read.index(name)}" for name in self.take]
+        sql = f"SELECT {', '.join(listed)}, p0 IS NULL AS orphan FROM children LEFT JOIN parents ON {key} = p0"
         relation: Any = connection.sql(sql)
         read: Callable[[int], pa.RecordBatchReader] = getattr(relation, "to_arrow_reader", None) or (
             relation.fetch_record_batch
@@ -345,7 +347,7 @@ class FileJoin:
         for batch in read(_ROW_GROUP):
             rows = pa.Table.from_batches([batch])
             put.orphans += pc.sum(rows["orphan"]).as_py() or 0
-            put.add(rows.drop_columns(["orphan"]).cast(self.schema))
+            put.add(rows.drop_columns(["orphan"]).rename_columns(self.schema.names).cast(self.schema))
 
 
 class Reservoir:
@@ -395,22 +397,23 @@ class _Rows:
 
 
 class _Spilled:
-    """Children without a parent in the window, in a file."""
+    """Children without a parent in the window, in a file; its columns have the names c0, c1 .."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self.path, self._schema, self.rows = path, schema, 0
+        self.path, self._names, self.rows = path, schema.names, 0
+        self._schema = _renamed(schema, "c")
         self._file: parquet.ParquetWriter | None = None
         self._put: _Rows | None = None
 
     def add(self, rows: pa.Table) -> None:
         """Spill rows."""
         if len(rows):
-            self._open().add(rows)
+            self._open().add(rows.rename_columns(self._schema.names))
             self.rows += len(rows)
 
     def add_row(self, row: dict[str, Any]) -> None:
         """Spill one row."""
-        self._open().add_row(row)
+        self._open().add_row({f"c{i}": row[name] for i, name in enumerate(self._names)})
         self.rows += 1
 
     def close(self) -> None:
@@ -426,24 +429,34 @@ class _Spilled:
         return self._put
 
 
-def _reader(reader: DumpReader, names: Sequence[str]) -> pa.RecordBatchReader:
+def _reader(reader: DumpReader, names: Sequence[str], letter: str) -> pa.RecordBatchReader:
+    """Return columns by numbered names: to DuckDB, names that differ in case only are equal."""
     schema = pa.schema([reader.schema.field(name) for name in names])
-    return pa.RecordBatchReader.from_batches(schema, (batch.cast(schema) for batch in reader.batches(names)))
+    numbered = _renamed(schema, letter)
+    return pa.RecordBatchReader.from_batches(
+        numbered, (pa.RecordBatch.from_arrays(b.cast(schema).columns, schema=numbered) for b in reader.batches(names))
+    )
 
 
-def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int]) -> Iterator[pa.Table]:
-    """Yield tables of these numbers of rows; the last one may be smaller."""
+def _renamed(schema: pa.Schema, letter: str) -> pa.Schema:
+    return pa.schema([field.with_name(f"{letter}{i}") for i, field in enumerate(schema)])
+
+
+def _cut(batches: Iterator[pa.RecordBatch], sizes: Iterator[int], schema: pa.Schema) -> Iterator[pa.Table]:
+    """Yield tables of these numbers of rows, which can be 0; the last one may be smaller."""
     waiting: list[pa.RecordBatch] = []
     rows, size = 0, next(sizes)
     for batch in batches:
+        if not len(batch):
+            continue
         waiting.append(batch)
         rows += len(batch)
         while rows >= size:
-            table = pa.Table.from_batches(waiting)
+            table = pa.Table.from_batches(waiting, schema)
             yield table.slice(0, size).combine_chunks()
             waiting, rows, size = table.slice(size).to_batches(), rows - size, next(sizes)
     if rows:
-        yield pa.Table.from_batches(waiting).combine_chunks()
+        yield pa.Table.from_batches(waiting, schema).combine_chunks()
 
 
 def _int64(values: Sequence[int]) -> pa.Array:
@@ -479,7 +492,3 @@ def _known(reader: DumpReader, name: str) -> None:
         raise ConfigError(
             f"{reader.place.label} has no column {name!r}", remedy=f"it has {', '.join(reader.schema.names)}"
         )
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -7,6 +7,7 @@ sends them, so that no poll waits.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -150,8 +151,15 @@ class Events:
         }
 
     def _dataset(self, table: Table) -> tuple[str, str]:
-        url = self._parts.config.databases[self._stream.source].sqlalchemy_url()
-        return _namespace(url), _name(url, table.schema, table.name)
+        return self._named(table.schema, table.name)
+
+    def _named(self, schema: str, table: str) -> tuple[str, str]:
+        config, source = self._parts.config, self._stream.source
+        if source in config.drivers:
+            namespace, database = _place_of_driver(config.drivers[source].url.get_secret_value())
+            return namespace, ".".join(part for part in (database, schema, table) if part)
+        url = config.databases[source].sqlalchemy_url()
+        return _namespace(url), _name(url, schema, table)
 
     def _inputs(self, plan: StreamPlan | None) -> Iterator[tuple[str, str]]:
         """Yield namespace and name of the file series, of the table, or of the tables of a query."""
@@ -161,8 +169,7 @@ class Events:
         elif stream.query:
             yield from dict.fromkeys(map(self._dataset, plan.table.bases if plan is not None else ()))
         else:
-            url = self._parts.config.databases[stream.source].sqlalchemy_url()
-            yield _namespace(url), _name(url, stream.table_schema, stream.table_name)
+            yield self._named(stream.table_schema, stream.table_name)
 
     def _outputs(self) -> Iterator[tuple[str, str]]:
         """Yield namespace and name of each sink's target; a package's sink has its own name."""
@@ -185,6 +192,14 @@ def _namespace(url: URL) -> str:
     name = url.get_backend_name()
     port = f":{url.port}" if url.port else ""
     return f"{OPENLINEAGE_NAMES.get(name, name)}://{url.host or ''}{port}"
+
+
+def _place_of_driver(url: str) -> tuple[str, str]:
+    """Return the server and the database that a JDBC URL names, without login and parameters."""
+    place, *parameters = re.split("[;?&]", url.removeprefix("jdbc:"))
+    name, _, rest = place.partition(":")
+    named = (re.fullmatch("(?i)database(?:name)?=(.+)", one) for one in parameters)
+    return f"{name}:{rest.rpartition('@')[2]}", next((found[1] for found in named if found), "")
 
 
 def _name(url: URL, schema: str, table: str) -> str:

@@ -30,7 +30,6 @@ class TableRecord:
     """The last batch that a target table has; or a claim, made before there was one.
 
     Attributes:
-        epoch: Of a claim: the epoch of the stream; 0 in claims of version 0.1.
         seq: Of a claim: the number after which the first batch comes.
         fingerprint: Empty in a claim.
         boundary: Of a history: the instant at which the batch's versions begin, in milliseconds since 1970 UTC.
@@ -104,9 +103,7 @@ def _has_all_rows(found: TableRecord | None, header: BatchHeader, *, from_empty:
         return False
     if from_empty:
         return True
-    if found is None:
-        return header.seq == 1
-    return header.seq == found.seq + 1 or (found.is_claim and not found.epoch)
+    return header.seq == (1 if found is None else found.seq + 1)
 
 
 def _unbegun(found: TableRecord | None, header: BatchHeader, sink: str) -> DeliveryError:

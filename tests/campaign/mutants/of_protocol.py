@@ -139,6 +139,14 @@ DELIVERIES = (
         (f"{ACKNOWLEDGED}test_a_sink_that_raises_anything_stops_only_itself",),
     ),
     Mutant(
+        "changes-taken-for-all-rows",
+        "A table with the rows of a source begins with all of them (rule 20).",
+        f"{SINKS}table/record.py",
+        'if "d" in ops or ("u" in ops and header.before):',
+        "if False:",
+        ("tests/unit/sinks/test_table_record.py::test_a_batch_that_lacks_rows_begins_none",),
+    ),
+    Mutant(
         "recomputed-after-a-crash",
         "A poll first delivers the batches that an earlier one has staged; it does not compute them again.",
         "qbcd/run.py",

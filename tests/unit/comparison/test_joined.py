@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from pyarrow import parquet
 
 from qbcd.comparison import joined
 from qbcd.comparison.joined import FileJoin, JoinOptions, JoinResult
@@ -96,3 +97,22 @@ def test_what_is_refused(tmp_path: Path) -> None:
     form = FileFormat.model_validate({"types": {"no": "integer"}})
     with pytest.raises(ConfigError, match="which are not compared"):
         FileJoin(lines, orders, JoinOptions(("order_no", "no"), form=form))
+
+
+@pytest.mark.parametrize("method", ["advanced", "basic", "hash"])
+@pytest.mark.parametrize("take", [pytest.param((), marks=pytest.mark.campaign), ("c0", "no", "c0", "ORPHAN")])
+def test_names_and_few_children(method: Any, take: tuple[str, ...], tmp_path: Path) -> None:
+    """Children of one parent in 50 leave pieces empty; names differ in case only, or are qbcd's own."""
+    chosen = dict.fromkeys(take or ("ORPHAN", "c0"))
+    (tmp_path / "p.csv").write_text("no,ORPHAN,c0\n" + "".join(f"{i},o{i},c{i}\n" for i in range(200)))
+    for keys in ([], [150], [199, 7, 7, 300]):
+        (tmp_path / "c.csv").write_text("ref,orphan,Orphan,p0\n" + "".join(f"{key},1,2,3\n" for key in keys))
+        for memory in (1, 64 << 20):
+            options = JoinOptions(("ref", "no"), take, memory, method)
+            found = FileJoin(str(tmp_path / "c.csv"), str(tmp_path / "p.csv"), options).write(tmp_path / "o.parquet")
+            rows = parquet.read_table(tmp_path / "o.parquet")
+            assert rows.schema.names == ["ref", "orphan", "Orphan", "p0", *chosen]
+            known = {str(i): {"no": str(i), "ORPHAN": f"o{i}", "c0": f"c{i}"} for i in range(200)}
+            expected = [(str(key), "1", "2", "3", *(known.get(str(key), {}).get(n) for n in chosen)) for key in keys]
+            assert Counter(tuple(row.values()) for row in rows.to_pylist()) == Counter(expected)
+            assert found.orphans == keys.count(300)

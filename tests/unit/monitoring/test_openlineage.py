@@ -97,6 +97,25 @@ def test_a_poll_has_two_events(
     assert SECRET not in json.dumps(found)
 
 
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("jdbc:h2:mem:x;MODE=ORACLE", ("h2:mem:x", "APP.T")),
+        ("jdbc:oracle:thin:me/hidden@//host:1521/shop", ("oracle://host:1521/shop", "APP.T")),
+        ("jdbc:sqlserver://host:1433;databaseName=shop;password=hidden", ("sqlserver://host:1433", "shop.APP.T")),
+    ],
+)
+def test_a_source_with_a_driver(
+    url: str, place: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = {"name": "t", "source": "j", "table": "APP.T", "key": ["ID"], "strategy": "id_rcs", "sinks": "changes"}
+    made = parts(openlineage={}, sources={"j": {"url": url, "user": "sa"}}, tables=[table], defaults={})
+    found = sent(made, tmp_path, ("t", "ok"), ("t", "failed"), monkeypatch=monkeypatch)
+    assert [one["eventType"] for one in found] == ["START", "COMPLETE", "START", "FAIL"]
+    assert {(one["inputs"][0]["namespace"], one["inputs"][0]["name"]) for one in found} == {place}
+    assert "hidden" not in json.dumps(found)
+
+
 def test_polls_without_changes_are_reported_if_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = parts(openlineage={"empty_polls": True})
     found = sent(made, tmp_path, ("orders", "empty"), monkeypatch=monkeypatch)

@@ -10,7 +10,7 @@ from qbcd.errors import DeliveryError
 from qbcd.model import BatchHeader, ResentRows
 from qbcd.sinks.table.record import TableRecord, verdict
 
-NO, LAST, CLAIM, OLD_CLAIM = None, TableRecord(10, 4, "f4"), TableRecord(10, 4, ""), TableRecord(0, 0, "")
+NO, LAST, CLAIM = None, TableRecord(10, 4, "f4"), TableRecord(10, 4, "")
 FIRST = {"r": 3}
 
 
@@ -38,7 +38,6 @@ NO_OLD: dict[str, Any] = {"before": False}
         (LAST, header(11, 5, {"u": 2}, **NO_OLD)),
         (CLAIM, header(10, 5, {"c": 2})),
         (CLAIM, header(11, 5, {"c": 2})),
-        (OLD_CLAIM, header(10, 5, {"c": 2})),
     ],
 )
 def test_a_batch_with_all_rows_begins_a_table(found: TableRecord | None, batch: BatchHeader) -> None:
@@ -60,7 +59,6 @@ def test_a_batch_with_all_rows_begins_a_table(found: TableRecord | None, batch: 
         (LAST, header(11, 6, FIRST, **WAITED)),
         (CLAIM, header(10, 5, {"c": 1, "d": 1})),
         (CLAIM, header(10, 6, {"c": 1})),
-        (OLD_CLAIM, header(10, 5, {"u": 1})),
     ],
 )
 def test_a_batch_that_lacks_rows_begins_none(found: TableRecord | None, batch: BatchHeader) -> None:
