@@ -217,22 +217,12 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
         nonlocal one
         with _opened(stream, held, plan, one, ts_ms) as (rows, header, found):
             opened = partial(sink_batch, stream, header, rows.staged, rows.open_local)
-<<<<<<< HEAD
-            if first is not None:
-                with _matched(stream, header, rows, first) as found:
-                    one, view = _numbered(stream, one, found)
-                    for part in _parts(stream, view, rows):
-                        write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
-                    return view.header.size
-            if rows.count or must_write:
-=======
             if found is not None:
                 one, view = _numbered(stream, one, found)
                 for part in _parts(stream, view, rows):
                     write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                 return view.header.size
-            if rows.count or sink.shows_all_rows:
->>>>>>> main
+            if rows.count or must_write:
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
         return rows.count
 
@@ -247,9 +237,8 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
 
 
-<<<<<<< HEAD
 def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Report) -> bool:
-    """Pass over the batches of a sink that lacks earlier ones; the rows of the replica, which follow, have their changes.
+    """Pass over the batches of a sink that lacks earlier ones, since all rows of the replica follow.
 
     Return False if it failed otherwise, or gets only some rows.
     """
@@ -262,7 +251,8 @@ def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Re
     report.warnings.append(f"sink {name} lacks the events up to batch {last.number}; it gets the rows of the replica")
     report.pending[name] = report.attempts[name] = 0
     return True
-=======
+
+
 def skip_next(stream: Stream, sink: str, number: str) -> BatchHeader:
     """Pass over what a sink gets next: a batch, or the rows of a resend.
 
@@ -303,7 +293,6 @@ def _opened(
             return
         with _matched(stream, header, rows, first) as found:
             yield rows, header, found
->>>>>>> main
 
 
 @contextmanager
