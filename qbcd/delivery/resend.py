@@ -110,6 +110,27 @@ def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
         )
 
 
+@contextmanager
+def clearing_tables(stream: Stream, plan: StreamPlan, row: StreamRow, report: Report) -> Iterator[None]:
+    """Let tables with rows of an earlier epoch get the rows of the replica, if the baseline in the block is empty.
+
+    Without a batch nothing else removes their rows. The requests come first, so that a kill is harmless. A replica
+    without rows cannot be sent: the first batch removes them.
+    """
+    named = row.last_batch_seq and stream.settings.baseline_events
+    sinks = [name for name, sink in stream.sinks.items() if named and sink.shows_all_rows and sink.takes_resends]
+    sent = [] if getattr(stream.site.strategy(plan), "keeps", "nothing") in _LACKS else sinks
+    requests = [stream.project.request_resend(stream.name, name) for name in sent]
+    yield
+    if report.headers:
+        for one in requests:
+            stream.project.drop_resend(stream.name, one)
+    elif not sent:
+        report.warnings += [
+            f"the source is empty: sink {name} keeps rows of before until its first batch" for name in sinks
+        ]
+
+
 def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
     """Carry out this stream's requests; failures go into `report`, and the next poll retries.
 
@@ -238,7 +259,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
 
 
 def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Report) -> bool:
-    """Pass over the batches of a sink that lacks earlier ones, since all rows of the replica follow.
+    """Pass over the batches of a sink that lacks earlier ones: all rows of the replica follow.
 
     Return False if it failed otherwise, or gets only some rows.
     """

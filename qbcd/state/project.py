@@ -511,7 +511,7 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Delete what is kept for a stream that begins again: acknowledgements, failures, requests of resends ..
+        """Delete what is kept for a stream that begins again: acknowledgements, failures ..
 
         Its history is kept, and so are the numbers of its resends, which name folders of sinks.
         """

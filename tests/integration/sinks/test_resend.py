@@ -239,6 +239,34 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     assert [event["after"]["v"] for event in events] == ["two", "three"]
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign), pytest.param("tlcs", marks=pytest.mark.campaign)],
+)
+def test_after_a_reset_an_empty_source_empties_mirrors(strategy: str, database: str, workspace: Path) -> None:
+    """An empty baseline has no batch that would do it."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**MIRROR, **HISTORY}, strategy), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        stream.reset()
+        place.sql("DELETE FROM t")
+        warnings = stream.prepare().warnings
+        told = [one for one in warnings if "keeps rows of before until its first batch" in one]
+        assert len(told) == (2 if strategy == "tlcs" else 0)  # its replica has no rows to send
+        if strategy == "tlcs":
+            place.sql("INSERT INTO t VALUES (7, 'seven')")
+            poll(project)
+    assert mirrored(workspace) == rows_of(place)
+    current = in_sqlite(workspace / "history.db", "SELECT id FROM kept WHERE valid_to IS NULL AND NOT is_deleted")
+    assert current == [row[:1] for row in rows_of(place)]
+    with opened(data(place, {**MIRROR, **HISTORY}, strategy), workspace) as project:
+        place.sql("INSERT INTO t VALUES (8, 'eight')")
+        poll(project)
+    assert mirrored(workspace) == rows_of(place)
+
+
 def test_resends_after_a_reset_have_folders_of_their_own(database: str, workspace: Path) -> None:
     place = place_of(database)
     fill(place)
