@@ -22,7 +22,9 @@ _NO_KEY = "CAST(NULL AS STRING)"
 def _fitting(travel: Travel, text: str, years: bool) -> str:
     if travel.kind == "binary":
         return f"unbase64({text})"
-    cast = f"TRY_CAST({text} AS {typed_name(travel)})"
+    # a session can give the name `timestamp` to the type without zone
+    kind = "timestamp_ltz" if travel.kind == "timestamptz" else typed_name(travel)
+    cast = f"TRY_CAST({text} AS {kind})"
     if years and travel.kind in ("date", "timestamp", "timestamptz"):  # Spark has more years
         return when((f"{text} RLIKE {_text(f'^{YEAR}-')}", cast))
     return cast

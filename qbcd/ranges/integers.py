@@ -33,10 +33,13 @@ class IntegerRanges:
         below, above = self._between(value, first, middle), self._between(value, middle, end)
         return f"CASE WHEN {value} < {self.bounds[middle - 1]:d} THEN {below} ELSE {above} END"
 
-    def within(self, value: str, ids: Sequence[int]) -> str:
+    def within(self, value: str, ids: Sequence[int], *, nulls: bool = False) -> str:
         """Return SQL of the condition that a value is in one of these ranges.
 
         Adjacent ranges are one interval.
+
+        Args:
+            nulls: NULL is in the last range too, as in `of`.
         """
         chosen, edges = set(ids), (None, *self.bounds, None)
         inside = [(lo, hi) for (lo, hi), one in zip(pairwise(edges), self.ids, strict=True) if one in chosen]
@@ -46,7 +49,10 @@ class IntegerRanges:
                 joined[-1] = (joined[-1][0], hi)
             else:
                 joined.append((lo, hi))
-        return " OR ".join(f"({_interval(value, lo, hi)})" for lo, hi in joined) or "1 = 0"
+        conditions = [f"({_interval(value, lo, hi)})" for lo, hi in joined]
+        if nulls and self.bounds and self.ids[-1] in chosen:
+            conditions.append(f"{value} IS NULL")
+        return " OR ".join(conditions) or "1 = 0"
 
     def replaced(self, parent: int, bounds: Sequence[int], ids: Sequence[int]) -> IntegerRanges:
         """Return the ranges with `parent` split into ranges with `ids`.

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 from qbcd.api import open, parts_of
 from qbcd.connectors.facts import quoted
 from qbcd.errors import ConfigError
+from qbcd.event_sql.spark import SPARK
 from qbcd.lookups import IncomingRows, LookupJoin
 from qbcd.model import Travel, TravelKind
-from qbcd.model.wire import typed_name
+from qbcd.model.wire import wire_type
 from qbcd.spark_source.fitness import workers_python
+from qbcd.sql.spark_literals import structure, when
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -62,14 +64,17 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     with open(path) as project:
         [relation] = parts_of(project).enriching.lookup_origin(_STREAM, [name]).resolve()
         relation.forms({column: travel for column, travel in travels.items() if travel is not None})
-    columns = ", ".join(f"{quoted(c.name, 'spark')}: {typed_name(c.travel)}" for c in relation.take)
     work = _Work(str(path), name, {column: travel for column, travel in travels.items() if travel is not None})
     schema = StructType([*frame.schema.fields, StructField(_JSON, StringType())])
     with workers_python(frame.sparkSession):
         joined = frame.coalesce(partitions).mapInArrow(work, schema)
-    kind = f"struct<{quoted(name, 'spark')}: struct<{columns}>>"
-    found = functions.from_json(functions.col(_JSON), kind).getField(name)
-    return joined.withColumn(name, found).drop(_JSON)
+    place = quoted(name, "spark")
+    columns = ", ".join(f"{quoted(c.name, 'spark')}: {wire_type(c.travel)}" for c in relation.take)
+    partner = functions.from_json(functions.col(_JSON), f"struct<{place}: struct<{columns}>>").getField(name)
+    wire = {c.name: f"{place}.{quoted(c.name, 'spark')}" for c in relation.take}
+    values = [(c.name, SPARK.typed_value(c.travel, wire[c.name], c.name)) for c in relation.take]
+    typed = when((f"{place} IS NOT NULL", structure(values)))
+    return joined.withColumn(name, partner).drop(_JSON).withColumn(name, functions.expr(typed))
 
 
 def _travel(kind: str) -> Travel | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from contextlib import ExitStack
 
-from qbcd.errors import StateConflict
+from qbcd.errors import ConfigError, StateConflict
 from qbcd.spark_source.change_rows import change_count
 from qbcd.spark_source.executor import Rows
 from qbcd.spark_source.options import LATEST, ReadOptions
@@ -60,7 +60,11 @@ class Follower:
     def begin(self) -> Offset:
         """Enroll the consumer, and return the offset before its first batch.
 
+        Spark calls it several times before the first micro-batch is complete, also after a restart. The answer must
+        stay, so `latest` is the place of the first call.
+
         Raises:
+            ConfigError: The first version is after the next one.
             StateConflict: The consumer has read on already, and no version is named.
         """
         with plain_errors():
@@ -77,9 +81,12 @@ class Follower:
                 remedy="start it with its old checkpoint; or say where to begin: startingVersion 'earliest', 'latest' "
                 f"or a number; or another consumer, and qbcd retire {self._name} {sink}",
             )
+        if starting == LATEST and known is not None and not known.fingerprint and known.epoch == row.epoch:
+            self._reached = known.seq
+            return {"epoch": row.epoch, "seq": known.seq}
+        first = self._first(row)
         if known is not None:
             state.retire_sink(self._name, sink)
-        first = self._first(row)
         state.enroll(self._name, sink, row.epoch, first - 1)
         while (now := self._first(row)) > first:  # a batch was removed before the consumer was known
             state.retire_sink(self._name, sink)
@@ -97,6 +104,12 @@ class Follower:
             return there.last + 1
         if not isinstance(starting, int):
             return oldest
+        if starting > row.last_batch_seq + 1:
+            raise ConfigError(
+                f"startingVersion is {starting}, but the next version is {row.last_batch_seq + 1}",
+                stream=self._name,
+                remedy=f"startingVersion {row.last_batch_seq + 1} or {LATEST!r}",
+            )
         if starting < oldest:
             raise StateConflict(
                 f"startingVersion {starting} is not there: the oldest version is {oldest}",

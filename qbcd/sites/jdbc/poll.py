@@ -145,7 +145,8 @@ def _readers(poll: RowsPoll, division: Division | None, ranges: Sequence[StoredR
         return []
     column = source_of(poll.context).profile.quote("c0")
     groups = groups_of(division, ranges or poll.known_ranges(), poll.strategy.readers)
-    return [division.within(column, group) for group in groups] if len(groups) > 1 else []
+    nulls = poll.plan.key[0].nullable  # such rows must be read, so that they are refused
+    return [division.within(column, group, nulls=nulls) for group in groups] if len(groups) > 1 else []
 
 
 def groups_of(division: IntegerRanges, known: Sequence[StoredRange], most: int) -> list[list[int]]:

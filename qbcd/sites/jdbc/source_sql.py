@@ -56,7 +56,8 @@ def rows_of(source: JdbcSource, plan: StreamPlan, division: Division | None, ids
     if division is None:
         return _select(source, plan, outputs)
     if isinstance(division, IntegerRanges):
-        within = "" if ids is None else division.within(value_of(source, plan.key[0]), ids)
+        key = plan.key[0]
+        within = "" if ids is None else division.within(value_of(source, key), ids, nulls=key.nullable)
         return _select(source, plan, outputs, within)
     if not added_up:
         return _select(source, plan, outputs)

@@ -166,6 +166,14 @@ DELIVERIES = (
         ),
     ),
     Mutant(
+        "other-matches-under-one-number",
+        "First rows of subscriptions get another number if the matches are others than before (rule 22).",
+        f"{STATE}subscribed.py",
+        "    if sent == [matches]:",
+        "    if sent:",
+        ("tests/integration/enrichment/test_initial.py::test_other_matches_have_another_number",),
+    ),
+    Mutant(
         "only-the-newest-batch",
         "A sink gets every batch that it lacks, oldest first.",
         "qbcd/delivery/batches.py",

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import qbcd
+from qbcd.event_sql.spark import SPARK
+from qbcd.model import Travel
 from qbcd.sites import DatabaseSite
 from qbcd.sites.lake.engines.spark import parquet
 from qbcd.sites.lake.engines.spark.engine import one_of
@@ -84,3 +86,22 @@ def test_sinks_get_batches_there_and_users_in_their_own(
             assert spark.sql("SELECT count(*) FROM qbcd_small_jobs").head() == (1,)
             spark.catalog.dropTempView("qbcd_small_jobs")
     assert own == [True, False]
+
+
+def test_moments_have_their_zone_whatever_a_session_calls_a_timestamp(spark: SparkSession) -> None:
+    moment, array = Travel("timestamptz"), Travel("array", element=Travel("timestamptz"))
+    values = [
+        SPARK.typed_value(moment, "'2024-01-01T10:00:00.000000Z'", "a"),
+        SPARK.typed_value(array, "'[\"2024-01-01T10:00:00.000000Z\"]'", "b"),
+        SPARK.typed_value(Travel("timestamp"), "'2024-01-01T10:00:00.000000'", "c"),
+    ]
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        found = spark.sql(f"SELECT {', '.join(values)}")
+        assert [field.dataType.simpleString() for field in found.schema] == [
+            "timestamp",
+            "array<timestamp>",
+            "timestamp_ntz",
+        ]
+    finally:
+        spark.conf.unset("spark.sql.timestampType")

@@ -77,6 +77,29 @@ def test_allocated_keys_are_the_same_in_a_repeated_batch(place: Place, workspace
     assert results == [[1005, 900_000, 900_000, None]] * 2
 
 
+@pytest.mark.campaign
+def test_values_have_their_types_or_are_refused(place: Place, workspace: Path, spark: SparkSession) -> None:
+    path = written(place, workspace, {"take": ["sk", "day", "at", "parts", "rate"]})
+    place.sql(
+        "ALTER TABLE customer ADD at timestamptz DEFAULT '2026-11-28 10:00+00', ADD parts integer[] DEFAULT '{1,NULL}';"
+        "UPDATE customer SET day = 'infinity' WHERE no = 2; UPDATE customer SET rate = 'NaN' WHERE no = 3"
+    )
+    numbers = spark.range(5).selectExpr("CAST(id AS int) AS customer_no")
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    try:
+        found = qbcd.lookup(numbers, "customer", config=path)
+        assert found.schema["customer"].dataType.simpleString() == (
+            "struct<sk:bigint,day:date,at:timestamp,parts:array<int>,rate:decimal(8,3)>"
+        )
+        [row] = found.where("customer_no = 1").selectExpr("CAST(customer AS STRING) AS text").collect()
+        assert row.text == "{1001, 2026-11-28, 2026-11-28 10:00:00, [1, null], 1.500}"
+        for no, said in ((2, "column day: not a value of type date: infinity"), (3, "column rate: not a value of")):
+            with pytest.raises(Exception, match=said):
+                qbcd.lookup(numbers.where(f"customer_no = {no}"), "customer", config=path).collect()
+    finally:
+        spark.conf.unset("spark.sql.timestampType")
+
+
 def test_wrong_frames_are_refused_on_the_driver(place: Place, workspace: Path, spark: SparkSession) -> None:
     path = written(place, workspace, {"take": ["sk"]})
     with pytest.raises(ConfigError, match="events have no column 'customer_no'"):

@@ -142,6 +142,35 @@ def test_offsets_keep_batches_and_refuse_what_does_not_follow(reads: Reads) -> N
         reads.rows(startingVersion="2")
 
 
+def test_latest_is_the_same_version_until_the_first_batch_is_done(reads: Reads) -> None:
+    follower = reads.follower(startingVersion="latest")
+    start = follower.begin()
+    reads.place.sql("UPDATE t SET n = 0 WHERE id = 1")
+    reads.poll()
+    end = follower.latest(start)
+    assert follower.begin() == start  # Spark asks again when it plans, and after a restart
+    follower.close()
+    restarted = reads.follower(startingVersion="latest")
+    assert restarted.begin() == start
+    assert [r["id"] for r in rows_of(restarted.plan(start, end))] == [1, 1]
+    restarted.acknowledge(end)
+    reads.poll()
+    assert restarted.begin() == end  # another checkpoint begins now
+    restarted.close()
+
+
+def test_a_version_after_the_next_one_is_refused_and_polls_go_on(reads: Reads) -> None:
+    follower = reads.follower(startingVersion="3")
+    with pytest.raises(ConfigError, match="startingVersion is 3, but the next version is 1"):
+        follower.begin()
+    follower.close()
+    reads.place.sql("DELETE FROM t WHERE id = 1")
+    reads.poll()
+    after = reads.follower(startingVersion="2")
+    assert after.begin()["seq"] == 1
+    after.close()
+
+
 def test_change_rows_are_those_of_the_iterator_in_both_wings(reads: Reads) -> None:
     reads.data["tables"].append({**reads.data["tables"][0], "name": "m", "strategy": "mds"})
     reads.write()

@@ -14,7 +14,7 @@ def plainly(key: int) -> int:
     return RANGES.ids[sum(key >= bound for bound in RANGES.bounds)]
 
 
-def asked(sql: str, key: int) -> int:
+def asked(sql: str, key: int | None) -> int:
     [(found,)] = sqlite3.connect(":memory:").execute(f"SELECT {sql} FROM (SELECT ? AS k) AS q", (key,)).fetchall()
     return int(found)
 
@@ -28,6 +28,15 @@ def test_a_condition_holds_for_keys_of_its_ranges() -> None:
     for ids in ([4], [2], [7, 5], [4, 5, 2], [4, 7, 5, 9, 2], []):
         found = [bool(asked(RANGES.within("k", ids), key)) for key in KEYS]
         assert found == [plainly(key) in ids for key in KEYS], ids
+
+
+def test_null_is_in_the_last_range_for_callers_that_ask_for_it() -> None:
+    assert RANGES.ids[-1] == 2
+    for ids in ([4], [2], [9, 2], [4, 7, 5, 9, 2], []):
+        within = f"CASE WHEN {RANGES.within('k', ids, nulls=True)} THEN 1 ELSE 0 END"
+        assert asked(within, None) == (2 in ids), ids
+        assert [asked(within, key) for key in KEYS] == [plainly(key) in ids for key in KEYS]
+    assert asked(RANGES.of("k"), None) == 2
 
 
 def test_adjacent_ranges_are_one_interval() -> None:
