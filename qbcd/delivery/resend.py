@@ -112,7 +112,7 @@ def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
 
 @contextmanager
 def clearing_tables(stream: Stream, plan: StreamPlan, row: StreamRow, report: Report) -> Iterator[None]:
-    """Send the rows of the replica to mirrors and histories if the baseline in the block is empty.
+    """Send the replica's rows to mirrors and histories if the baseline in the block is empty.
 
     Without a batch nothing else removes their rows of an earlier epoch. The requests come first, so that a kill is harmless. A replica
     without rows cannot be sent: the first batch removes them.
