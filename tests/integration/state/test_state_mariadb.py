@@ -251,7 +251,7 @@ def test_a_connection_cut_before_its_first_setting_is_an_error_of_the_state(
         base.sql(f"KILL {driver.thread_id()}")
 
     event.listen(state._engine, "checkout", cut)
-    with pytest.raises(SourceError, match="the state database .* failed: "), state.read():
+    with pytest.raises(SourceError, match=r"the state database .* failed: "), state.read():
         pass
     event.remove(state._engine, "checkout", cut)
     with state.read() as conn:
