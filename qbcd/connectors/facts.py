@@ -156,7 +156,10 @@ class DatabaseFacts:
         return self.quote(role)
 
     def can_hold_text(self, column: Column, text: str) -> bool:
-        """Return False if a comparison of `column` with `text` would fail, since it cannot have all its characters."""
+        """Return False if `column` cannot have all characters of `text`.
+
+        A statement that compares them would fail.
+        """
         return "\x00" not in text
 
 
