@@ -114,8 +114,8 @@ def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
 def clearing_tables(stream: Stream, plan: StreamPlan, row: StreamRow, report: Report) -> Iterator[None]:
     """Send the replica's rows to mirrors and histories if the baseline in the block is empty.
 
-    Without a batch nothing else removes their rows of an earlier epoch. The requests come first, so that a kill is harmless. A replica
-    without rows cannot be sent: the first batch removes them.
+    Without a batch nothing else removes their rows of an earlier epoch. The requests come first, so that a kill is
+    harmless. A replica without rows cannot be sent: the first batch removes them.
     """
     named = row.last_batch_seq and stream.settings.baseline_events
     sinks = [name for name, sink in stream.sinks.items() if named and sink.shows_all_rows and sink.takes_resends]
