@@ -253,8 +253,8 @@ def test_after_a_reset_an_empty_source_empties_mirrors(strategy: str, database: 
         stream.reset()
         place.sql("DELETE FROM t")
         warnings = stream.prepare().warnings
-        told = [one for one in warnings if "keeps rows of before until its first batch" in one]
-        assert len(told) == (2 if strategy == "tlcs" else 0)  # its replica has no rows to send
+        found = [one for one in warnings if "keeps rows of before until its first batch" in one]
+        assert len(found) == (2 if strategy == "tlcs" else 0)  # its replica has no rows to send
         if strategy == "tlcs":
             place.sql("INSERT INTO t VALUES (7, 'seven')")
             poll(project)
