@@ -20,4 +20,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     from qbcd.cli.commands import application
 
     given = list(sys.argv[1:] if arguments is None else arguments)
-    application(given)(args=given, prog_name="qbcd")
+    try:
+        application(given)(args=given, prog_name="qbcd")
+    except OSError as error:  # of --version and --help; a command has messages of its own
+        from qbcd.cli.output import FULL, discard_stdout, disk_full
+
+        if error.errno not in FULL:
+            raise
+        sys.stderr.write(f"error: {disk_full(error)}\n")
+        discard_stdout()
+        sys.exit(1)

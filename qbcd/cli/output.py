@@ -7,6 +7,7 @@ only what has the form of a credential. Tracebacks, logs and stored messages con
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -14,7 +15,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 PLAIN_WIDTH = 160  # columns of a table that goes into a file or a pipe
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # errors of a disk, which may be that of stdout
 _OF_SPARK = re.compile(r"\d\d:\d\d:\d\d (DEBUG|INFO|WARN|ERROR|FATAL) (spark .*)")  # see log4j2.properties
 _LEVELS: Mapping[str, Level] = {"DEBUG": "debug", "INFO": "info", "WARN": "warning", "WARNING": "warning"}
 
@@ -137,7 +139,11 @@ class Output:
     def error(self, error: QbcdError) -> None:
         """Print an error as a message on stderr, and with `as_json` as an object on stdout."""
         if self.as_json:
-            self.data(self.as_data(error))
+            try:
+                self.data(self.as_data(error))
+                self.out.file.flush()
+            except OSError:  # stdout may be the error
+                discard_stdout()
         self.complain(error)
 
     def complain(self, error: QbcdError, **values: Any) -> None:
@@ -184,7 +190,9 @@ class Output:
         """Run `command`; turn every exception into a message and an exit code."""
         with self._logging(), java_messages_to(self._from_java):
             try:
-                return command()
+                code = command()
+                self.out.file.flush()
+                return code
             except QbcdError as error:
                 self.trace(error)
                 self.error(error)
@@ -193,8 +201,7 @@ class Output:
                 self.say("interrupted")
                 return INTERRUPTED
             except BrokenPipeError:
-                # The reader of stdout has closed it; Python's own flush at exit would fail again.
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                discard_stdout()  # its reader has closed it
                 return 1
             except Exception as error:  # noqa: BLE001 -- the one place where a bug becomes a message
                 return self._bug(error)
@@ -230,7 +237,11 @@ class Output:
         what = self.foreign(f"{type(error).__name__}: {first}" if first else type(error).__name__)
         hint = "" if self.verbose else "run with -v for the traceback"
         self.trace(error)
-        self.error(QbcdError(f"unexpected {what}", remedy=hint))
+        if isinstance(error, OSError) and error.errno in FULL:
+            self.error(disk_full(error))
+            discard_stdout()
+        else:
+            self.error(QbcdError(f"unexpected {what}", remedy=hint))
         return 1
 
     @contextmanager
@@ -300,6 +311,20 @@ class _Records(RichHandler):
         self._output.log.add(_LEVELS.get(record.levelname, "error"), record.getMessage())
         if record.exc_text:  # with secrets masked; see Output._mask_record
             self._output.log.add_trace(record.exc_text)
+
+
+def disk_full(error: OSError) -> QbcdError:
+    """Return the message of an error in :data:`FULL`."""
+    place = error.filename or "the output"
+    return QbcdError(
+        f"{place} cannot be written: {error.strerror}", remedy="free space on the disk, or write elsewhere"
+    )
+
+
+def discard_stdout() -> None:
+    """Write nothing more to stdout: Python's own flush at exit would fail again."""
+    with suppress(OSError, ValueError):  # it is no file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def show_progress(project: Project, now: Callable[[str], None]) -> None:

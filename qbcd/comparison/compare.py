@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import time
 import uuid
 import weakref
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.common.durable import sync
+from qbcd.common.temporary import TemporaryFolder
 from qbcd.comparison.by_driver_ranges import differing_rows_by_driver, why_all_travel
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
 from qbcd.comparison.jdbc_operand import JdbcOperand
@@ -123,9 +122,10 @@ class DiffResult:
 
     def __init__(self, options: DiffOptions) -> None:
         memory = memory_of_join(options.method, options.memory)
-        self._folder = tempfile.mkdtemp(prefix="qbcd-diff-")
-        self._database = LocalDatabase(memory, Path(self._folder) / "spill")
-        self._release = weakref.finalize(self, _release, self._database, self._folder)
+        temporary = TemporaryFolder("qbcd-diff-")
+        self._folder = temporary.path
+        self._database = LocalDatabase(memory, self._folder / "spill")
+        self._release = weakref.finalize(self, _release, self._database, temporary)
         self._header: BatchHeader | None = None
         self._batch: Query | None = None
         self._renewal: Callable[[], None] | None = None
@@ -289,12 +289,12 @@ class DiffResult:
         """Return the changes by a method of `qbcd.snapshots`, which reads both sides from files."""
         width, keys, dumps = len(plan.captured), len(plan.key), []
         for rows, name in zip(sides, ("old", "new"), strict=True):
-            path = Path(self._folder) / f"{name}.parquet"
+            path = self._folder / f"{name}.parquet"
             listed = ", ".join(f"c{i}" for i in range(width))
             copied = f"COPY (SELECT {listed} FROM ({rows.sql})) TO '{path}' ({file_options()})"
             self._database.connection.execute(copied)
             dumps.append(ParquetSide([path], width, keys, name))
-        settings = Options(method=self.method, memory=memory, folder=Path(self._folder))
+        settings = Options(method=self.method, memory=memory, folder=self._folder)
         found = changes_by(self._database, dumps[0], dumps[1], plan, settings)
         self.method, self.restarts, self._before = found.report.method, list(found.report.restarts), found.before
         self._report = found.report
@@ -439,6 +439,6 @@ def _header(plan: StreamPlan, counts: Mapping[str, int]) -> BatchHeader:
     )
 
 
-def _release(database: LocalDatabase, folder: str) -> None:
+def _release(database: LocalDatabase, folder: TemporaryFolder) -> None:
     database.close()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()

@@ -5,8 +5,6 @@ Spark reads its rows, once, into this process.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
@@ -16,6 +14,7 @@ from typing import Any
 from typing_extensions import override
 
 from qbcd.catalog.jdbc import JdbcSource
+from qbcd.common.temporary import TemporaryFolder
 from qbcd.comparison.operands import ComparedColumns, Operand, in_table
 from qbcd.comparison.tables import STREAM, NamedTable
 from qbcd.config.fields import split_table
@@ -82,16 +81,13 @@ class JdbcOperand(Operand):
         self, database: LocalDatabase, captured: Sequence[Column], keys: int, where: str
     ) -> tuple[Query, int]:
         """Read the rows that fulfill a condition, as `load` does; all if it is empty."""
-        folder = Path(tempfile.mkdtemp(prefix="qbcd-diff-rows-"))
-        try:
+        with TemporaryFolder("qbcd-diff-rows-") as folder:
             rows = folder / "rows"
             files = self._read(rows, captured, where)
             found = self._loaded(database, captured, keys, files)
             self.amount.rows += found[1]
             self.amount.bytes += sum(one.stat().st_size for one in rows.iterdir())
             return found
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _read(self, folder: Path, captured: Sequence[Column], where: str) -> str:
         """Read the rows into Parquet files; return SQL that reads these."""

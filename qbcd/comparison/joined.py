@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import math
 import random
-import tempfile
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
@@ -22,10 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from qbcd.common.temporary import TemporaryFolder
 from qbcd.config.files import FileFormat
 from qbcd.errors import ConfigError, LocalFailed, Refused
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
+from qbcd.files.series import ONCE, DumpFile
 from qbcd.meshjoin import BasicDiagJoin, Partners, deviations, window_for
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ class FileJoin:
 
     def __init__(self, children: str, parents: str, options: JoinOptions) -> None:
         self._names, self.options = (children, parents), options
+        self._files = [DumpFile.at(DumpPlace(Path(name), name, once=True)) for name in self._names]
         self._forms = self._forms_of_files()
         self._children, self._parents = self._open(0), self._open(1)
         self.child_key, self.parent_key = options.on
@@ -192,12 +194,15 @@ class FileJoin:
 
         Raises:
             Refused: Two parents in one window have the same key.
+            DumpRefused: A file was written meanwhile.
             LocalFailed: The file cannot be written, or the join of mishits failed.
         """
         found = self.result if self._planned else self.plan()
         attempt = path.with_name(f".{path.name}.attempt")
         try:
             self._write(attempt)
+            for one in self._files:
+                one.check_unchanged(ONCE)
             attempt.replace(path)
         except OSError as error:
             raise LocalFailed(
@@ -212,7 +217,7 @@ class FileJoin:
     def _write(self, path: Path) -> None:
         found = self.result
         with ExitStack() as opened:
-            folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix=".qbcd-join-", dir=path.parent)))
+            folder = opened.enter_context(TemporaryFolder(".qbcd-join-", path.parent))
             spilled = _Spilled(folder / "mishits.parquet", self._children.schema)
             with parquet.ParquetWriter(path, self.schema, compression="snappy") as file:
                 put = _Rows(file, self.schema)

@@ -22,6 +22,7 @@ from qbcd.errors import ConfigError, UnsafeKey, UnsupportedType
 from qbcd.files.columns import column_of, value_type
 from qbcd.files.content import DumpPlace
 from qbcd.files.formats import DumpReader, open_dump
+from qbcd.files.series import ONCE, DumpFile
 from qbcd.local.database import LocalDatabase
 from qbcd.local.dumps import DumpRows, identity_of
 from qbcd.local.query import DIALECT, Query
@@ -106,7 +107,9 @@ class FileOperand(Operand):
 
     def __init__(self, text: str, form: FileFormat) -> None:
         self.label, self._form, self.path = text, form, Path(text)
-        self._reader: DumpReader = open_dump(DumpPlace(self.path, text, once=True), form)
+        place = DumpPlace(self.path, text, once=True)
+        self._file = DumpFile.at(place)
+        self._reader: DumpReader = open_dump(place, form)
         found = [(field, column_of(field)) for field in self._reader.schema]
         self.columns = tuple(column for _, column in found if column is not None)
         self.unsupported = {field.name: str(field.type) for field, column in found if column is None}
@@ -126,6 +129,7 @@ class FileOperand(Operand):
         wanted = {name: kind for name, kind in wanted.items() if kind and name not in self._form.types}
         if not wanted:
             return self
+        self._file.check_unchanged(ONCE)
         if self._reader.form.type == "fixed":
             fields = [f.model_copy(update={"type": wanted.get(f.name, f.type)}) for f in self._form.fields]
             return FileOperand(self.label, self._form.model_copy(update={"fields": fields}))
@@ -136,6 +140,7 @@ class FileOperand(Operand):
         rows = DumpRows(self._reader, captured, keys)
         with rows.read_into(database, digest=False) as query:
             loaded = in_table(database, query)
+        self._file.check_unchanged(ONCE)
         release_freed()
         return loaded, rows.rows
 

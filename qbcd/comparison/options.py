@@ -68,7 +68,11 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _format(form: str | Mapping[str, Any] | None) -> FileFormat:
-    values = parse_yaml(form, "--format")[0] if isinstance(form, str) else dict(form or {})
+    if isinstance(form, str):
+        form = parse_yaml(form, "--format")[0] if form.strip() else {}
+    values = {} if form is None else form
+    if not isinstance(values, Mapping):
+        raise ConfigError("--format is no mapping of keys and values", remedy="--format '{delimiter: \";\"}'")
     checked: FileFormat = _checked("format", FileFormat, values)
     return checked
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import ELEMENTS, EVENT_FIELDS, PLAIN_TYPES, json_text, typed_name
+from qbcd.model.wire import ELEMENTS, EVENT_FIELDS, PLAIN_TYPES, YEAR, json_text, typed_name
 
 Field = tuple[str, Travel, str]  # name, form of its values, SQL of its value
 
@@ -26,6 +26,17 @@ _LINE_ENDS = ("\u0085", "\u2028", "\u2029")
 # Escapes in texts of JSON, and characters that JSON does not have: with them a text ends at its quotation mark.
 _HIDDEN = (("\\\\", "\x01"), ('\\"', "\x02"))
 _TOKEN = '"[^"]*"|[^",\\[\\]{}: ]+'  # a scalar of JSON with hidden escapes
+_DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
+_TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
+_WHOLE = "[+-]?[0-9]+"
+# Texts that engines may cast. They would also accept infinities, rounded numbers, the words `today` and `epoch`, and a
+# date without the `BC` after it.
+FORMS = {
+    "date": _DATE,
+    "timestamp": _DATE + _TIME,
+    "timestamptz": _DATE + _TIME + "Z",
+    **dict.fromkeys(("int16", "int32", "int64", "uint64"), _WHOLE),
+}
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,7 @@ class EventSql:
 
     Attributes:
         literal: Returns a text.
-        fitting: Returns a text in its type; NULL if it does not fit, also because of its year if the last is True.
+        fitting: Returns a text in its type; NULL if it does not fit.
         plain: ``{value}``, whose type ``{kind}`` is that of typed sinks too.
         texts: The elements of the array ``{value}`` as texts; NULL if it is not an array.
         each: The values of ``{item}`` over each element of ``{values}``.
@@ -86,7 +97,7 @@ class EventSql:
     """
 
     literal: Callable[[str], str]
-    fitting: Callable[[Travel, str, bool], str]
+    fitting: Callable[[Travel, str], str]
     plain: str
     texts: str
     each: str
@@ -116,11 +127,11 @@ class EventSql:
         if travel.kind in PLAIN_TYPES:
             return self.plain.format(value=value, kind=kind)
         if travel.element is None:
-            return insist(value, self.fitting(travel, value, lenient), name, kind)
+            return insist(value, self.fitting(travel, value), name, kind)
         texts, element = insist(value, self.texts.format(value=value), name, kind), travel.element
         if element.kind in ("text", "time"):
             return texts
-        item = insist("item", self.fitting(element, "item", False), name, typed_name(element))
+        item = insist("item", self.fitting(element, "item"), name, typed_name(element))
         return self.each.format(values=texts, item=item)
 
     def misfit(self, travel: Travel, value: str) -> str | None:
@@ -128,12 +139,12 @@ class EventSql:
         if travel.kind in PLAIN_TYPES:
             return None
         if travel.element is None:
-            return _unfit(value, self.fitting(travel, value, False))
+            return _unfit(value, self.fitting(travel, value))
         whole, element = _unfit(value, self.texts.format(value=value)), travel.element
         if element.kind in ("text", "time", "binary"):
             return whole
         failing = self.some.format(
-            values=self.texts.format(value=value), condition=_unfit("item", self.fitting(element, "item", False))
+            values=self.texts.format(value=value), condition=_unfit("item", self.fitting(element, "item"))
         )
         return f"({whole} OR COALESCE({failing}, FALSE))"
 

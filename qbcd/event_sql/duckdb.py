@@ -9,23 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, ordinal_of
+from qbcd.event_sql.base import FORMS, EventForm, EventSql, Field, event_fields, ordinal_of
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import YEAR, json_text, typed_name
+from qbcd.model.wire import json_text, typed_name
 from qbcd.sql.render import literal
 
 CONCAT = "QBCD_CONCAT"  # many texts at once, and NULL adds nothing; `a || b || ..` would copy the text for each part
 _TYPES = {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMPTZ", "string": "VARCHAR"}
-_DATE = f"{YEAR}-[0-9]{{2}}-[0-9]{{2}}"
-_TIME = "[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?"
-_WHOLE = "[+-]?[0-9]+"
-# DuckDB's casts also accept infinities, eras and rounded numbers, which Spark's types cannot hold.
-_FORMS = {
-    "date": _DATE,
-    "timestamp": _DATE + _TIME,
-    "timestamptz": _DATE + _TIME + "Z",
-    **dict.fromkeys(("int16", "int32", "int64", "uint64"), _WHOLE),
-}
 # Java's texts of floats have an exponent outside these limits.
 _PLAIN_FROM, _PLAIN_BELOW = "1e-3", "1e7"
 # 32-bit floats below have less than the usual precision: six digits, which always suffice to read a shorter text.
@@ -37,11 +27,11 @@ def canonical_type(travel: Travel) -> str:
     return _TYPES.get(travel.kind) or _TYPES.get(typed_name(travel)) or typed_name(travel).upper()
 
 
-def _fitting(travel: Travel, text: str, years: bool) -> str:
+def _fitting(travel: Travel, text: str) -> str:
     if travel.kind == "binary":
         return f"FROM_BASE64({text})"
     cast = f"TRY_CAST({text} AS {canonical_type(travel)})"
-    form = _FORMS.get(travel.kind)
+    form = FORMS.get(travel.kind)
     return f"CASE WHEN REGEXP_FULL_MATCH({text}, {literal(form)}) THEN {cast} END" if form else cast
 
 

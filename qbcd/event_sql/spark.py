@@ -10,23 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qbcd.event_sql.base import EventForm, EventSql, Field, event_fields, has_sets, ordinal_of, source_of
+from qbcd.event_sql.base import FORMS, EventForm, EventSql, Field, event_fields, has_sets, ordinal_of, source_of
 from qbcd.model import BatchHeader, Travel
-from qbcd.model.wire import ELEMENTS, YEAR, json_text, typed_name
+from qbcd.model.wire import ELEMENTS, json_text, typed_name
 from qbcd.sql.spark_literals import number, structure, when
 from qbcd.sql.spark_literals import text as _text
 
 _NO_KEY = "CAST(NULL AS STRING)"
+_WHOLE_TEXT = r"\A(?:{})\z"
 
 
-def _fitting(travel: Travel, text: str, years: bool) -> str:
+def _fitting(travel: Travel, text: str) -> str:
     if travel.kind == "binary":
         return f"unbase64({text})"
     # a session can give the name `timestamp` to the type without zone
     kind = "timestamp_ltz" if travel.kind == "timestamptz" else typed_name(travel)
     cast = f"TRY_CAST({text} AS {kind})"
-    if years and travel.kind in ("date", "timestamp", "timestamptz"):  # Spark has more years
-        return when((f"{text} RLIKE {_text(f'^{YEAR}-')}", cast))
+    if form := FORMS.get(travel.kind):
+        return when((f"{text} RLIKE {_text(_WHOLE_TEXT.format(form))}", cast))
     return cast
 
 

@@ -21,10 +21,13 @@ from typing import Any
 
 from qbcd.config.files import FILE, FilesConfig
 from qbcd.errors import DumpRefused
+from qbcd.files.content import DumpPlace
 
 UNKNOWN = -1
 _NS = 1_000_000_000
 _NUMBER = re.compile(r"([0-9]+)")
+_RENAME = "write dumps under another name and rename them"
+ONCE = f"{_RENAME}; then compare again"  # the remedy of a file that is read once
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,23 @@ class DumpFile:
         """Its time in milliseconds since 1970 UTC."""
         return self.modified // 1_000_000
 
-    def check_unchanged(self) -> None:
+    @classmethod
+    def at(cls, place: DumpPlace) -> DumpFile:
+        """Return the dump of a place.
+
+        Raises:
+            DumpRefused: It cannot be read.
+        """
+        try:
+            return cls.of(place.label, place.path, place.path.stat())
+        except OSError as error:
+            raise place.refused(f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+
+    def check_unchanged(self, remedy: str = "") -> None:
         """Check that the file is still the one that was found.
+
+        Args:
+            remedy: By default that of a file that a stream polls.
 
         Raises:
             DumpRefused: It was written while it was read.
@@ -79,7 +97,7 @@ class DumpFile:
             now = None
         if now is None or now.identity != self.identity:
             what = f"{self.name} was changed or removed while it was read"
-            raise DumpRefused(what, remedy="write dumps under another name and rename them; the next poll reads it")
+            raise DumpRefused(what, remedy=remedy or f"{_RENAME}; the next poll reads it")
 
 
 @dataclass(frozen=True)

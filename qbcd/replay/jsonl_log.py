@@ -35,6 +35,10 @@ class JsonlFile(LogFile):
             return (*key.order, ordinal)
         raise foreign(self.path, None, "the file is empty")
 
+    @override
+    def has_no_events(self) -> bool:
+        return not self.path.stat().st_size
+
     @property
     @override
     def note(self) -> Path:

@@ -128,7 +128,8 @@ def files_of(named: Iterable[Path]) -> list[LogFile]:
             found[path] = None
     if not found:
         raise ConfigError("no files are named", remedy="name files or folders of a sink jsonl or parquet")
-    return [_FILES[path.suffix](path) for path in found if path.stat().st_size or not _empty(path)]
+    files = [_FILES[path.suffix](path) for path in found]
+    return [file for file in files if not (_empty(_target_of(file.path)) and file.has_no_events())]
 
 
 def empty_batches(named: Iterable[Path]) -> set[tuple[int, int]]:
@@ -137,8 +138,13 @@ def empty_batches(named: Iterable[Path]) -> set[tuple[int, int]]:
     for path in named:
         inside = [*path.rglob("*.jsonl"), *path.rglob(MARKER)] if path.is_dir() else [path]
         for one in inside:
-            found |= _empty(one if one.suffix == ".jsonl" else one.parent)
+            found |= _empty(_target_of(one))
     return found
+
+
+def _target_of(path: Path) -> Path:
+    """Return a file of JSON lines itself, and the folder of another one."""
+    return path if path.suffix == ".jsonl" else path.parent
 
 
 def _empty(target: Path) -> set[tuple[int, int]]:

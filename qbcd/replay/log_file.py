@@ -118,6 +118,10 @@ class LogFile(ABC):
         """
 
     @abstractmethod
+    def has_no_events(self) -> bool:
+        """Return True if it has no event."""
+
+    @abstractmethod
     def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
         """Yield each run of events of one batch: its facts, and its places in the file.
 

@@ -41,6 +41,11 @@ class ParquetFile(LogFile):
                 return (*key.order, ordinal)
         raise foreign(self.path, None, "the file has no rows")
 
+    @override
+    def has_no_events(self) -> bool:
+        with self._open() as file:
+            return not file.metadata.num_rows
+
     @property
     @override
     def note(self) -> Path:

@@ -84,6 +84,7 @@ def test_one_operand_is_compared_with_what_the_first_call_kept(folder: Path, cli
         (["a.csv", "b.csv", "--key", "id", "--method", "magic"], 2, "there is no method 'magic'"),
         (["a.csv", "b.csv", "--key", "id", "--memory", "lots"], 2, "memory: not a size (write it as 64MB"),
         (["a.csv", "b.csv", "--key", "id", "--format", "{delimeter: x}"], 2, "format.delimeter: there is no such key"),
+        (["a.csv", "b.csv", "--key", "id", "--format", "foo"], 2, "--format is no mapping of keys and values"),
         (["a.csv", "b.csv", "--key", "id", "--columns", "name", "--exclude", "amount"], 2, "cannot both be given"),
         (["a.csv", "c.csv", "--key", "id"], 2, "c.csv has a column 'more', which a.csv does not have"),
         (["a.csv", "d.csv", "--key", "id"], 3, "d.csv: the key is not unique: id 1 occurs 2 times"),

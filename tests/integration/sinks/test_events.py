@@ -169,6 +169,10 @@ def test_zoned_time_is_the_instant(spark: SparkSession) -> None:
     [
         (Travel("date"), "infinity", "true"),
         (Travel("date"), "infinity", "false"),
+        (Travel("date"), "0044-03-15 BC", "true"),
+        (Travel("date"), "12024-01-01", "true"),
+        (Travel("timestamp"), "0000-01-01T00:00:00.000000", "true"),
+        (Travel("array", element=Travel("date")), '["0044-03-15 BC"]', "true"),
         (Travel("timestamptz"), "0044-03-15 BC", "false"),
         (Travel("decimal", 4, 2), "123.45", "false"),
         (Travel("array", element=Travel("int64")), '"{{1},{2}}"', "false"),

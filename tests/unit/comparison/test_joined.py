@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,11 @@ from pyarrow import parquet
 
 from qbcd.comparison import joined
 from qbcd.comparison.joined import FileJoin, JoinOptions, JoinResult
+from qbcd.comparison.operands import FileOperand
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, Refused
+from qbcd.errors import ConfigError, DumpRefused, Refused
+from qbcd.local.database import LocalDatabase
+from qbcd.model import Travel
 
 PARENTS, FANOUT, DAYS = 3000, 4, 2406
 
@@ -116,3 +120,31 @@ def test_names_and_few_children(method: Any, take: tuple[str, ...], tmp_path: Pa
             expected = [(str(key), "1", "2", "3", *(known.get(str(key), {}).get(n) for n in chosen)) for key in keys]
             assert Counter(tuple(row.values()) for row in rows.to_pylist()) == Counter(expected)
             assert found.orphans == keys.count(300)
+
+
+def test_a_file_that_is_written_meanwhile(tmp_path: Path) -> None:
+    for name in ("c.csv", "p.csv"):
+        for other in ("c.csv", "p.csv"):
+            (tmp_path / other).write_text(f"{other[0]},v{other[0]}\n1,2\n")
+        join = FileJoin(f"{tmp_path}/c.csv", f"{tmp_path}/p.csv", JoinOptions(("c", "p")))
+        with (tmp_path / name).open("a") as file:
+            file.write("2,3\n")
+        with pytest.raises(DumpRefused, match=f"{name} was changed or removed while it was read") as caught:
+            join.write(tmp_path / "o.parquet")
+        assert caught.value.remedy.endswith("then compare again")
+        assert sorted(one.name for one in tmp_path.iterdir()) == ["c.csv", "p.csv"]
+
+
+def test_an_operand_that_is_written_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id\n1\n")
+    with closing(LocalDatabase(64 << 20, tmp_path / "spill")) as database:
+        operand = FileOperand(str(path), FileFormat())
+        assert operand.load(database, operand.columns, 1)[1] == 1
+        path.write_text("id\n1\n2\n")
+        for action in (
+            lambda: operand.load(database, operand.columns, 1),
+            lambda: operand.as_types({"id": Travel("int64")}),
+        ):
+            with pytest.raises(DumpRefused, match="was changed or removed while it was read"):
+                action()
