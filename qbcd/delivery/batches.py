@@ -202,7 +202,7 @@ def note_failure(stream: Stream, held: LeasedStream, sink: str, error: DeliveryE
         LeaseLost: It has.
     """
     stream.site.context.refuse_overtaken(held, error)
-    error.stream = error.stream or stream.name
+    error.stream = stream.name  # a sink may know the folder alone, such as that of a resend
     report.failures.setdefault(sink, error)
     known = stream.project.delivery_failures(stream.name) if isinstance(error, SinkResting) else {}
     if sink in known:  # no attempt

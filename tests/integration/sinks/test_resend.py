@@ -272,12 +272,18 @@ def test_resends_after_a_reset_have_folders_of_their_own(database: str, workspac
     fill(place)
     with opened(data(place, LOG), workspace) as project:
         stream = project.stream("s")
+        stream.prepare()
+        (workspace / "out").write_text("no folder")
+        with pytest.raises(DeliveryError, match="^stream s: sink log: "):
+            stream.resend("log")
+        (workspace / "out").unlink()
+        stream.reset()
         for _ in range(2):
             stream.prepare()
             assert stream.resend("log") == 3
             stream.reset()
     files = sorted(path.parent.name for path in (workspace / "out").glob("s.*/*.jsonl"))
-    assert files == ["s.resend-1", "s.resend-2"]
+    assert files == ["s.resend-2", "s.resend-3"]
 
 
 @pytest.mark.parametrize("resent", [False, pytest.param(True, marks=pytest.mark.campaign)])
