@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL
 from sqlglot import exp
 
 from qbcd.errors import ConfigError
-from qbcd.model import Table
+from qbcd.model import Column, Table
 
 
 class Alike(IntEnum):
@@ -154,6 +154,13 @@ class DatabaseFacts:
     def grantee(self, role: str) -> str:
         """Return `role`, named as by the server, in the form that GRANT takes."""
         return self.quote(role)
+
+    def can_hold_text(self, column: Column, text: str) -> bool:
+        """Return False if `column` cannot have all characters of `text`.
+
+        A statement that compares them would fail.
+        """
+        return "\x00" not in text
 
 
 class Collaborator:

@@ -25,7 +25,7 @@ from qbcd.lookups.notes import Notes
 from qbcd.lookups.relation import KeyForm, LookupRelation
 from qbcd.lookups.shared import WaitingSearch
 from qbcd.meshjoin import Costs, CyclicScan, MeshError, ReadTimes, Tuning
-from qbcd.model import KeyRange, Statement
+from qbcd.model import Column, KeyRange, Statement
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -269,8 +269,14 @@ class Search:
             if self._forms[i].kind == "UUID":
                 value = f"CAST(k{i} AS VARCHAR)"
             values.append(value)
-            conditions.append(f"{value} = k{i}" if kind else f"NOT contains(CAST(k{i} AS VARCHAR), chr(0))")
-        return self._run(f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}")
+            if kind:
+                conditions.append(f"{value} = k{i}")
+        keys = self._run(f"SELECT {', '.join(values)} FROM {self.keys} WHERE {' AND '.join(conditions)}")
+        return [key for key in keys if all(map(self._can_hold, self._relation.match, key))]
+
+    def _can_hold(self, column: Column, value: Any) -> bool:
+        """Return False for a text with characters that the column's character set lacks."""
+        return not isinstance(value, str) or self._relation.source.connector.can_hold_text(column, value)
 
     # -- scan --------------------------------------------------------------------------------------------------------
     def _by_scan(self, session: Session, part: tuple[int, int], *, whole: bool = False) -> None:

@@ -145,6 +145,8 @@ class StateDatabase:
             yield
         except DBAPIError as error:
             raise self._explain(error) from error
+        except self._engine.dialect.loaded_dbapi.Error as error:  # of a session's setting, which SQLAlchemy passes on
+            raise self._explain(DBAPIError(None, None, error)) from error
         except UnicodeDecodeError as error:  # the driver decodes texts of the file, and messages that quote it
             if not self.facts.is_file:
                 raise

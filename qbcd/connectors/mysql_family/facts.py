@@ -11,8 +11,10 @@ from sqlalchemy.engine import Connection
 from typing_extensions import override
 
 from qbcd.connectors.facts import DatabaseFacts, JdbcDriver
+from qbcd.connectors.mysql_family import types
 from qbcd.connectors.mysql_family.expressions import DIALECT
 from qbcd.connectors.mysql_family.plans import PlanStep
+from qbcd.model import Column
 
 DRIVER_CLASS = "org.mariadb.jdbc.Driver"
 MYSQL_DRIVER_CLASS = "com.mysql.cj.jdbc.Driver"
@@ -156,3 +158,7 @@ class FamilyFacts(DatabaseFacts, ABC):
     def grantee(self, role: str) -> str:
         user, _, host = role.rpartition("@")
         return account(user, host)
+
+    @override
+    def can_hold_text(self, column: Column, text: str) -> bool:
+        return types.can_hold_text(column, text)

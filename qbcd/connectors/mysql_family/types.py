@@ -61,6 +61,10 @@ UNDESCRIBED = "undescribed"  # type of a result column that the server does not 
 PREFIXED = frozenset({"tinytext", "text", "mediumtext", "longtext", "tinyblob", "blob", "mediumblob", "longblob"})
 # Character sets whose texts convert to Unicode and back without loss; keys in others are identified by their bytes.
 ROUND_TRIP = frozenset({"utf8mb4", "utf8mb3", "utf8", "latin1", "ascii"})
+# Characters of their latin1: those of code page 1252, whose five free bytes are control characters.
+_LATIN1 = frozenset(map(chr, (*range(0x80), *range(0xA0, 0x100), 0x81, 0x8D, 0x8F, 0x90, 0x9D))) | frozenset(
+    bytes(range(0x80, 0xA0)).decode("cp1252", "ignore")
+)
 # Bytes above which the digest uses a hash of the value.
 LONG = 255
 OTHER_OCTETS = 9  # maximum bytes of a number, a time or an address; a decimal may need a few more
@@ -164,6 +168,16 @@ def compares_bytes(column: Column) -> bool:
     """Return True for texts of a binary collation that does not ignore trailing spaces."""
     is_text = column.base_type in STRINGS or column.base_type in CHOICES
     return is_text and column.collation.endswith("_bin") and column.fact("no_pad") == "yes"
+
+
+def can_hold_text(column: Column, text: str) -> bool:
+    """See `DatabaseFacts.can_hold_text`; of other character sets it is not known."""
+    charset = column.fact("charset")
+    if charset == "ascii":
+        return text.isascii()
+    if charset == "latin1":
+        return _LATIN1.issuperset(text)
+    return charset not in ("utf8mb3", "utf8", "ucs2") or max(text, default="") <= "\uffff"
 
 
 def equality_class(column: Column) -> Alike:

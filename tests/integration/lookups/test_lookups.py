@@ -23,6 +23,7 @@ from qbcd.lookups.shared import WaitingSearch
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up, partners
 from tests.support import wait_until
+from tests.support.maria_source import KINDS
 from tests.support.places import Place, over
 from tests.support.project import opened, poll
 
@@ -182,6 +183,36 @@ def test_values_that_the_relation_cannot_have(method: str, place: Place, workspa
         place.sql(f"INSERT INTO sales {values(rows)}")
         poll(project)
     assert partners(workspace) == {1: {"sk": 1}, 2: None, 3: None}
+
+
+@pytest.mark.parametrize(
+    ("charset", "lacking"),
+    [
+        ("utf8mb3", "😀"),
+        pytest.param("latin1", "表😀", marks=pytest.mark.campaign),
+        pytest.param("ascii", "é€\x81表😀", marks=pytest.mark.campaign),
+        pytest.param("utf8mb4", "", marks=pytest.mark.campaign),
+    ],
+)
+@pytest.mark.parametrize("database", KINDS, indirect=True)
+def test_texts_that_a_character_set_lacks_have_no_partner(
+    charset: str, lacking: str, place: Place, workspace: Path
+) -> None:
+    """The others of the list do, and those with NUL too."""
+    place.sql(
+        f"CREATE TABLE customer (code varchar(9) CHARACTER SET {charset} COLLATE {charset}_bin PRIMARY KEY);"
+        "CREATE TABLE sales (id integer PRIMARY KEY, code varchar(9) COLLATE utf8mb4_bin)"
+    )
+    texts = ["a", "é", "€", "\x81", "表", "😀", "x\0y"]
+    known = [text for text in texts if text not in lacking]
+    place.insert("customer", [(text,) for text in known])
+    lookup = {"on": {"code": "code"}, "take": ["code"]}
+    with opened(looked_up(place, lookup, strategy="id_rcs", engine="local"), workspace) as project:
+        project.prepare()
+        place.insert("sales", list(enumerate(texts)))
+        poll(project)
+    found = [one and one["code"] for one in partners(workspace).values()]
+    assert found == [text if text in known else None for text in texts]
 
 
 @pytest.mark.campaign

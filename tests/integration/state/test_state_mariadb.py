@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, select, update
+from sqlalchemy import create_engine, event, select, update
 from sqlalchemy.engine import Connection, make_url
 from sqlalchemy.exc import DBAPIError
 
@@ -241,6 +242,20 @@ def test_a_connection_cut_while_idle_is_not_even_noticed(state: ProjectState, ba
     base.sql(f"KILL {session}")
     with state.write() as conn:
         state.store.register(conn, PROJECT, STREAM)
+
+
+def test_a_connection_cut_before_its_first_setting_is_an_error_of_the_state(
+    state: ProjectState, base: places.Place
+) -> None:
+    def cut(driver: Any, *_: object) -> None:
+        base.sql(f"KILL {driver.thread_id()}")
+
+    event.listen(state._engine, "checkout", cut)
+    with pytest.raises(SourceError, match=r"the state database .* failed: "), state.read():
+        pass
+    event.remove(state._engine, "checkout", cut)
+    with state.read() as conn:
+        assert conn.execute(select(1)).scalar_one() == 1
 
 
 def test_a_deadlock_is_reported_as_busy(state: ProjectState) -> None:
