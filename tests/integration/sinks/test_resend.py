@@ -274,7 +274,7 @@ def test_resends_after_a_reset_have_folders_of_their_own(database: str, workspac
         stream = project.stream("s")
         stream.prepare()
         (workspace / "out").write_text("no folder")
-        with pytest.raises(DeliveryError, match="^stream s: sink log: "):
+        with pytest.raises(DeliveryError, match=r"^stream s: sink log: "):
             stream.resend("log")
         (workspace / "out").unlink()
         stream.reset()
