@@ -16,8 +16,10 @@ from qbcd.common import hooks
 from qbcd.errors import ConfigError, DeliveryError, SinkConflict
 from qbcd.model import Travel
 from qbcd.sinks.table.sink import DatabaseSink
+from tests.support.maria_source import KINDS, packet
+from tests.support.places import must_own
 from tests.support.table_batches import EPOCH, FORMS, DrawnTable, MadeBatch, State, batch_of, event, pieces
-from tests.support.table_targets import TargetPlace, new_target
+from tests.support.table_targets import ServerPlace, TargetPlace, new_target
 
 DATABASES = ["postgresql", "mariadb", "sqlite", "duckdb", pytest.param("mysql", marks=pytest.mark.campaign)]
 SERVERS = ["postgresql", "mariadb", "duckdb", "mysql"]
@@ -282,6 +284,22 @@ def test_a_value_that_the_target_cannot_hold_is_refused(target: TargetPlace) -> 
             kept[row["id"], row["part"]] = row
             seq += 1
     assert target.state() == target.of(State(kept))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_that_is_longer_than_a_packet_is_named(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The server ends the session, with a message that may be lost."""
+    with new_target(kind, request, tmp_path) as target:
+        assert isinstance(target, ServerPlace)
+        must_own(target.place)
+        (first, rows), _ = drawn(2)
+        with packet(target.place, 1 << 20):
+            sink_to(target).write(first)
+            row = {**next(iter(rows.values())), "id": 1000, "u": 1000, "Note %s": "'" * 600_000}
+            with pytest.raises(DeliveryError, match="max_allowed_packet") as error:
+                sink_to(target).write(batch_of([event("c", None, row)], 2))
+            assert error.value.remedy.startswith("raise max_allowed_packet of the server")
+        assert target.state() == target.of(rows)
 
 
 def test_a_new_row_that_is_there_already_is_replaced(target: TargetPlace) -> None:
