@@ -274,9 +274,10 @@ def plan_batch(options: ReadOptions, loaded: Loaded, filters: Sequence[Any]) -> 
                 stream=stream.name,
                 remedy=f"versions from {first} to {there.last} are there",
             )
-        if starting < first and first <= last:
+        if starting <= min(first - 1, last):
+            oldest = "oldest" if there.headers else "next"
             raise StateConflict(
-                f"versions {starting} to {min(first - 1, last)} are not there: the oldest version is {first}",
+                f"versions {starting} to {min(first - 1, last)} are not there: the {oldest} version is {first}",
                 stream=stream.name,
                 remedy=f"startingVersion {first}, and the rows before it by the option rows 'replica'; or raise "
                 "`retain` before the next time",

@@ -142,6 +142,19 @@ def test_offsets_keep_batches_and_refuse_what_does_not_follow(reads: Reads) -> N
         reads.rows(startingVersion="2")
 
 
+def test_versions_of_which_none_is_left_are_refused(reads: Reads) -> None:
+    reads.data["tables"][0]["retain"] = "0s"
+    reads.write()
+    for n in range(2):
+        reads.place.sql(f"UPDATE t SET n = {-n - 1} WHERE id = 1")
+        reads.poll()
+    reads.poll()
+    assert reads.rows() == reads.rows(startingVersion="3") == []
+    for given, missing in (({}, "1 to 2"), ({"endingVersion": "1"}, "1 to 1")):
+        with pytest.raises(StateConflict, match=f"versions {missing} are not there: the next version is 3"):
+            reads.rows(startingVersion="1", **given)
+
+
 def test_latest_is_the_same_version_until_the_first_batch_is_done(reads: Reads) -> None:
     follower = reads.follower(startingVersion="latest")
     start = follower.begin()
