@@ -158,6 +158,7 @@ class FamilyTarget(ServerTarget):
     undoes_ddl = False
     checks_each_row = True
     keys_stage = True
+    stage_key = "`qbcd_row` bigint AUTO_INCREMENT PRIMARY KEY"
     session = FamilySession
     own_number = "SELECT connection_id()"
     at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
