@@ -128,7 +128,7 @@ class LakeSink(Sink):
                 self._refuse_lost(header)
             table = self._create(header, layout)
         found = table.record(self._owner(header), header.fingerprint)
-        judged = verdict(found, header, self.name)
+        judged = verdict(found, header, self.name, of_rows=self.shows_all_rows)
         if judged == "done":
             return
         for problem in self._problems(header, layout, table):

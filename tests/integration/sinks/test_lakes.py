@@ -584,6 +584,19 @@ def test_a_table_that_was_dropped_is_not_begun_in_the_middle(lake: Lake) -> None
         lake.drop("lost")
 
 
+def test_a_mirror_does_not_begin_in_the_middle_of_an_empty_table(tmp_path: Path) -> None:
+    """Somebody dropped the table and created it again: a batch of changes has not all rows."""
+    lake, ((first, _), (second, rows)) = lake_of("delta", tmp_path), drawn(2)
+    lake.sink(table="again").write(first)
+    lake.drop("again")
+    lake.create("again", pa.schema([pa.field(name, lake.arrow(travel)) for name, travel in COLUMNS]))
+    sink = lake.sink(table="again")
+    with pytest.raises(DeliveryError, match="the target has no record of batches before"):
+        sink.write(second)
+    sink.write(resent(second, list(rows.values())))
+    assert keyed(lake.rows("again")) == rows
+
+
 @pytest.mark.campaign
 def test_check_finds_names_that_readers_confuse(lake: Lake) -> None:
     facts = planned({"id": Travel("int64"), "ID": Travel("text")})

@@ -111,7 +111,7 @@ def test_a_lost_mirror_is_filled_between_two_batches(strategy: str, database: st
         in_mirror(workspace, "CREATE TABLE copied (id int, v text)")
         for value in ("a", "b"):
             place.sql(f"UPDATE t SET v = '{value}' WHERE id = 1")
-            with pytest.raises(DeliveryError, match=r"has no primary key|no column|is missing"):
+            with pytest.raises(DeliveryError, match="has no record of batches before"):
                 poll(project)
         (workspace / "copy.duckdb").unlink()
         assert stream.resend("copy") == 3
