@@ -122,6 +122,10 @@ class SinkConflict(DeliveryError):
     """A sink has another batch with this number: after a restore, or if two projects write."""
 
 
+class DeliveryGap(DeliveryError):
+    """A sink lacks batches before this one; only rows of the replica fill it (exit code 1)."""
+
+
 class Undeliverable(DeliveryError):
     """A batch has a value that no attempt can read; a person must decide (exit code 3)."""
 

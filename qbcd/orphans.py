@@ -158,10 +158,10 @@ def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[Lef
     """
     roster = project.streams.roster()
     configured = {*roster.streams, *roster.new}
-    known = project.state.names() - configured
+    known = {*names} or project.state.names()  # a stream that was never polled is in its site alone
     found: list[LeftStream] = []
     failed: QbcdError | None = None
-    for name in sorted(known & set(names) if names else known):
+    for name in sorted(known - configured):
         for site in project.all_sites(name):
             try:
                 found += _kept(project, name, site)

@@ -24,7 +24,7 @@ from qbcd.common.wording import counted
 from qbcd.delivery.batches import deliver, enroll, pending, removed_sinks, starts_from_replica
 from qbcd.delivery.initial import begin_subscriptions, refuse_initial
 from qbcd.delivery.interest import narrowed
-from qbcd.delivery.resend import refuse_unfilled, refuse_without_rows, resend_waiting
+from qbcd.delivery.resend import clearing_tables, refuse_unfilled, refuse_without_rows, resend_waiting
 from qbcd.enrichment import forget_files
 from qbcd.error_messages import one_message
 from qbcd.errors import QbcdError, Refused, SchemaChanged, SinkConflict, SourceSilent
@@ -183,8 +183,8 @@ def prepare_stream(stream: Stream) -> Report:
         enroll(stream, held.row)
         if stream.settings.baseline_events:
             begin_subscriptions(stream, plan, held, report, rows_are_events=True)
-        found = stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held))
-        report.add(found)
+        with clearing_tables(stream, plan, held.row, report):
+            report.add(stream.narrowing(lambda: stream.site.prepare(plan, stream.settings, held)))
         if not stream.settings.baseline_events:
             begin_subscriptions(stream, plan, held, report)
         resend_waiting(stream, held, report)

@@ -33,6 +33,7 @@ from qbcd.sinks.rest import SinkResting
 from qbcd.sites import LeasedStream, Site
 from qbcd.spark.jdbc import explained, is_of_java, is_of_memory, spark_failure
 from qbcd.state import Acknowledged, StreamRow
+from qbcd.state.enriched import note_plain
 from qbcd.state.progress import StoredProgress
 from qbcd.stream import Report, Stream
 
@@ -113,6 +114,8 @@ def deliver_to(stream: Stream, held: LeasedStream, sinks: Mapping[str, Acknowled
     """
     if stream.enrichment is not None:
         report.warnings += stream.enrichment.complete(held)
+    elif stream.project.was_enriched(stream.name):  # fields that are added later must not repeat events that waited
+        note_plain(stream.project, stream.name, (held.row.epoch, held.row.last_batch_seq))
     lacking: dict[str, list[BatchHeader]] = {}
     for name, acknowledged in sinks.items():
         # numbers continue over epochs, so equal last numbers mean that no batch waits
@@ -283,13 +286,13 @@ class BatchOnItsWay:
     Attributes:
         open: Opens its rows, for one attempt.
         unfit: The remedy for a value that does not fit its type.
-        is_first: The sink was never written to for this stream.
+        is_first: As in `SinkBatch`.
     """
 
     header: BatchHeader
     open: Callable[[], AbstractContextManager[SinkBatch]]
     unfit: str
-    is_first: bool = False
+    is_first: bool | None = None
 
 
 def write_batch(stream: Stream, held: LeasedStream, sink: Sink, one: BatchOnItsWay) -> None:

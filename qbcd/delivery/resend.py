@@ -33,12 +33,14 @@ from qbcd.delivery.batches import (
     sink_batch,
     skip_batch,
     starts_from_replica,
+    waiting_batches,
     write_batch,
 )
 from qbcd.enrichment import BatchView
 from qbcd.errors import (
     ConfigError,
     DeliveryError,
+    DeliveryGap,
     LeaseHeld,
     QbcdError,
     Refused,
@@ -106,6 +108,27 @@ def refuse_without_rows(stream: Stream, plan: StreamPlan, sink: str) -> None:
             remedy=f"qbcd reset {stream.name}, then prepare it with `baseline: events`: that fills all of its sinks; "
             "or use a strategy whose replica has the rows",
         )
+
+
+@contextmanager
+def clearing_tables(stream: Stream, plan: StreamPlan, row: StreamRow, report: Report) -> Iterator[None]:
+    """Send the replica's rows to mirrors and histories if the baseline in the block is empty.
+
+    Without a batch nothing else removes their rows of an earlier epoch. The requests come first, so that a kill is
+    harmless. A replica without rows cannot be sent: the first batch removes them.
+    """
+    named = row.last_batch_seq and stream.settings.baseline_events
+    sinks = [name for name, sink in stream.sinks.items() if named and sink.shows_all_rows and sink.takes_resends]
+    sent = [] if getattr(stream.site.strategy(plan), "keeps", "nothing") in _LACKS else sinks
+    requests = [stream.project.request_resend(stream.name, name) for name in sent]
+    yield
+    if report.headers:
+        for one in requests:
+            stream.project.drop_resend(stream.name, one)
+    elif not sent:
+        report.warnings += [
+            f"the source is empty: sink {name} keeps rows of before until its first batch" for name in sinks
+        ]
 
 
 def resend_waiting(stream: Stream, held: LeasedStream, report: Report) -> bool:
@@ -202,9 +225,11 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     refuse_without_rows(stream, plan, name)
     _refuse_waiting(stream, name)
     site.seal(plan, stream.settings, held)
+    must_write = sink.shows_all_rows  # also without rows
     if not sink.shows_all_rows:  # its batches are not in the replica's rows: it gets them first
         deliver_to(stream, held, {name: stream.project.acknowledged(stream.name)[name]}, report)
-        if name in report.failures:
+        must_write = name in report.failures
+        if must_write and not _passes_over_gap(stream, held, one, report):
             return
     site.context.progress(f"sending the rows of the replica to {name}")
     ts_ms = _clock_ms(stream)
@@ -218,7 +243,7 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
                 for part in _parts(stream, view, rows):
                     write_batch(stream, held, sink, BatchOnItsWay(part.header, partial(opened, part), unfit))
                 return view.header.size
-            if rows.count or sink.shows_all_rows:
+            if rows.count or must_write:
                 write_batch(stream, held, sink, BatchOnItsWay(header, opened, unfit))
         return rows.count
 
@@ -231,6 +256,22 @@ def _carry_out(stream: Stream, held: LeasedStream, plan: StreamPlan, one: Resend
     hooks.reach("after_acknowledge")
     report.resent[name] = count
     report.warnings.append(f"sink {name} got {counted(count, 'row')} of the replica (resend {one.number})")
+
+
+def _passes_over_gap(stream: Stream, held: LeasedStream, one: Resend, report: Report) -> bool:
+    """Pass over the batches of a sink that lacks earlier ones: all rows of the replica follow.
+
+    Return False if it failed otherwise, or gets only some rows.
+    """
+    name = one.sink
+    if one.restriction or not isinstance(report.failures[name], DeliveryGap):
+        return False
+    *_, last = waiting_batches(stream.site, name, stream.project.acknowledged(stream.name)[name], held.row)
+    stream.project.acknowledge(stream.name, name, last)  # before the rows: the table may have them before a kill
+    del report.failures[name]
+    report.warnings.append(f"sink {name} lacks the events up to batch {last.number}; it gets the rows of the replica")
+    report.pending[name] = report.attempts[name] = 0
+    return True
 
 
 def skip_next(stream: Stream, sink: str, number: str) -> BatchHeader:

@@ -56,11 +56,12 @@ class SinkBatch:
 
     Attributes:
         progress: What the sink has of the batch, durably; None outside of a delivery.
-        is_first: The sink has got no batch of the stream before, and no rows of its replica.
+        is_first: The sink has got no batch of the stream before, and no rows of its replica. None outside of a delivery
+            of batches.
     """
 
     progress: Progress | None = None
-    is_first: bool = False
+    is_first: bool | None = None
 
     def __init__(
         self,

@@ -130,6 +130,15 @@ def drop_enriched(state: ProjectState, stream: str, numbers: Collection[Number])
     return mark
 
 
+def note_plain(state: ProjectState, stream: str, number: Number) -> None:
+    """Let no batch up to a number get a row any more: it is delivered without added fields."""
+    with state.write() as conn:
+        old = _locked_mark(conn, stream)
+        if old is not None and old.number < number and _stored(conn, stream, EnrichedBatch(*number)) is None:
+            values = seal(ENRICHED, _values(stream, EnrichedBatch(*number)))
+            conn.execute(update(ENRICHED).where(_here(stream, *old.number)).values(**values))
+
+
 def _insertion(state: ProjectState, stream: str, one: EnrichedBatch) -> Insert:
     return insert(ENRICHED).values(**seal(ENRICHED, _values(stream, one)), at=state.facts.clock)
 

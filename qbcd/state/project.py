@@ -118,11 +118,12 @@ class Resend:
 
 
 class Deliveries(NamedTuple):
-    """By sink its last batch and the resend that waits; the number of events that wait."""
+    """By sink its last batch and waiting resend; numbers of waiting events, enriched batches."""
 
     acknowledged: dict[str, Acknowledged]
     resends: dict[str, Resend]
     waiting: int
+    enriched: int
 
 
 class Skipped(NamedTuple):
@@ -267,7 +268,7 @@ class ProjectState(StateDatabase):
         if noted is None:
             with self.read() as conn:
                 noted = Deliveries(
-                    self.acknowledged_now(conn, stream), self._resends(conn, stream), self._waiting(conn, stream)
+                    self.acknowledged_now(conn, stream), self._resends(conn, stream), *self._added(conn, stream)
                 )
             if stream in self._noted:
                 self._noted[stream] = noted
@@ -347,10 +348,19 @@ class ProjectState(StateDatabase):
         if (noted := self._deliveries(stream)) is not None:
             return noted.waiting
         with self.read() as conn:
-            return self._waiting(conn, stream)
+            return self._added(conn, stream)[0]
 
-    def _waiting(self, conn: Connection, stream: str) -> int:
-        return int(conn.execute(_WAITING_OF, {"of": stream}).scalar() or 0)
+    def was_enriched(self, stream: str) -> bool:
+        """Return True if batches of the stream have or had added fields."""
+        if (noted := self._deliveries(stream)) is not None:
+            return noted.enriched > 0
+        with self.read() as conn:
+            return self._added(conn, stream)[1] > 0
+
+    def _added(self, conn: Connection, stream: str) -> tuple[int, int]:
+        """Return the number of events that wait, and that of results of enrichments."""
+        waiting, enriched = conn.execute(_ADDED_OF, {"of": stream}).one()
+        return int(waiting or 0), int(enriched)
 
     def drop_resend(self, stream: str, one: Resend) -> None:
         """Forget a request that cannot be carried out."""
@@ -511,19 +521,23 @@ class ProjectState(StateDatabase):
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
     def forget(self, stream: str) -> None:
-        """Delete what is kept for a stream that begins again: acknowledgements, failures, resends ..
+        """Delete what is kept for a stream that begins again: acknowledgements, failures ..
 
-        Its history is kept.
+        Its history is kept, and so are the numbers of its resends, which name folders of sinks.
         """
         with self.changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, RESEND, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
+            for table in (ACK, DELIVERY_ERROR, REFUSAL, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
                 conn.execute(delete(table).where(table.c.stream == stream))
+            conn.execute(update(RESEND).where(RESEND.c.stream == stream).values(pending=False))
 
 
 # Made once: SQLAlchemy takes longer to make a statement than SQLite to execute it.
 _ACKS_OF = select(ACK).where(ACK.c.stream == bindparam("of"))
 _RESENDS_OF = select(RESEND).where((RESEND.c.stream == bindparam("of")) & RESEND.c.pending)
-_WAITING_OF = select(func.sum(WAITING.c.events)).where(WAITING.c.stream == bindparam("of"))
+_ADDED_OF = select(
+    select(func.sum(WAITING.c.events)).where(WAITING.c.stream == bindparam("of")).scalar_subquery(),
+    select(func.count()).select_from(ENRICHED).where(ENRICHED.c.stream == bindparam("of")).scalar_subquery(),
+)
 _NEW_RUN = insert(HISTORY)
 
 

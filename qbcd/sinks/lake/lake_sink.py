@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from typing_extensions import override
 
 from qbcd.common import hooks
-from qbcd.errors import DeliveryError, QbcdError
+from qbcd.errors import DeliveryError, DeliveryGap, QbcdError
 from qbcd.model import BatchHeader, PlannedBatch, ResentRows
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.base import Sink, SinkBatch, SinkPlace
@@ -177,10 +177,11 @@ class LakeSink(Sink):
     def _refuse_lost(self, header: BatchHeader) -> None:
         """Refuse a table that is missing, if it had the batches before."""
         if header.seq > 1 and set(header.counts) != {"r"} and not isinstance(header, ResentRows):
-            raise self._problem(
-                f"table {self.options.table_of(header)} does not exist, and batch {header.number} is not the first",
-                f"put the table back; or qbcd resend {header.stream} {self.name} creates it from the replica",
-                header,
+            name = self.options.table_of(header)
+            raise DeliveryGap(
+                f"sink {self.name}: table {name} does not exist, and batch {header.number} is not the first",
+                remedy=f"put the table back; or qbcd resend {header.stream} {self.name} creates it from the replica",
+                stream=header.stream,
             )
 
     def _create(self, header: BatchHeader, layout: Layout) -> LakeTable:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from qbcd.common.wording import counted
-from qbcd.errors import DeliveryError
+from qbcd.errors import DeliveryError, DeliveryGap
 from qbcd.model import PlannedBatch
 from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, TableProblem
 from qbcd.sinks.table.layout import Layout, TargetColumn
@@ -142,7 +142,8 @@ def _missing_table(write: TargetWrite, record: TableRecord | None, judged: Verdi
         return []
     stream = write.header.stream
     what = f"table {write.name} is missing, and it had batch {record.epoch}/{record.seq}"
-    return [_problem(write, what, f"restore it, or qbcd resend {stream} {write.sink} fills a new one")]
+    remedy = f"restore it, or qbcd resend {stream} {write.sink} fills a new one"
+    return [DeliveryGap(what, remedy=remedy, stream=stream)]
 
 
 def _column_problems(write: TargetWrite, layout: Layout, found: ExistingTable) -> Iterator[DeliveryError]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from qbcd.common.wording import batch_number
-from qbcd.errors import DeliveryError, SinkConflict
+from qbcd.errors import DeliveryGap, SinkConflict
 from qbcd.model import BatchHeader, ResentRows
 
 Verdict = Literal["done", "next", "replace"]
@@ -65,7 +65,7 @@ def verdict(
 
     Raises:
         SinkConflict: The table has another batch with this number, or a later one.
-        DeliveryError: Batches between the table's last one and this one are missing.
+        DeliveryGap: Batches between the table's last one and this one are missing.
     """
     if found is None or found.is_claim or header.epoch > found.epoch:
         if of_rows and not _has_all_rows(found, header, from_empty=from_empty):
@@ -106,26 +106,31 @@ def _has_all_rows(found: TableRecord | None, header: BatchHeader, *, from_empty:
     return header.seq == (1 if found is None else found.seq + 1)
 
 
-def _unbegun(found: TableRecord | None, header: BatchHeader, sink: str) -> DeliveryError:
+def _unbegun(found: TableRecord | None, header: BatchHeader, sink: str) -> DeliveryGap:
     """Return the error for a batch that would replace all rows, and does not have all."""
     if found is not None:
         last = "no batch" if found.is_claim else f"batch {batch_number(found.epoch, found.seq)}"
         what = f"the table has {last}, and batch {header.number} is not the first one of a new epoch"
         return _gap(what, header, sink)
-    return DeliveryError(
+    return lost(header, sink)
+
+
+def lost(header: BatchHeader, sink: str) -> DeliveryGap:
+    """Return the error for a batch before which the table has none, though the sink had some."""
+    return DeliveryGap(
         f"the target has no record of batches before {header.number}: the table was lost, or the sink now names "
         "another place",
         remedy=f"restore it, or correct the sink; or qbcd resend {header.stream} {sink} fills a new table; without a "
-        f"replica, qbcd reset {header.stream} and prepare it again",
+        f"replica, qbcd reset {header.stream} --discard and prepare it again",
         stream=header.stream,
     )
 
 
-def _gap(what: str, header: BatchHeader, sink: str) -> DeliveryError:
-    return DeliveryError(
+def _gap(what: str, header: BatchHeader, sink: str) -> DeliveryGap:
+    return DeliveryGap(
         what,
-        remedy=f"the batches between were skipped or lost: qbcd resend {header.stream} {sink} replaces the rows by "
-        f"those of the replica; without a replica, qbcd reset {header.stream} and prepare it again",
+        remedy=f"the batches between were skipped or lost: qbcd resend {header.stream} {sink} sends the rows of the "
+        f"replica; without a replica, qbcd reset {header.stream} --discard and prepare it again",
         stream=header.stream,
     )
 

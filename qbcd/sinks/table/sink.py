@@ -82,6 +82,7 @@ class DatabaseSink(Sink):
         everything = [name for name, _ in batch.header.columns]
         with self._named():
             write, texts = self._by_policy(batch.header)
+            write = replace(write, is_begun=batch.is_first is False)
             fitted = self._fitted(batch, texts)
             try:
                 apply_batch(write, fitted.arrow)

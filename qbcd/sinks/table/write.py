@@ -13,7 +13,7 @@ from qbcd.sinks.table.fitting import Fit
 from qbcd.sinks.table.layout import LONG, TEXT, Layout, TargetColumn
 from qbcd.sinks.table.limits import limits_of
 from qbcd.sinks.table.options import TableOptions
-from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, verdict
+from qbcd.sinks.table.record import TableOwner, TableRecord, Verdict, last_batch, lost, verdict
 
 RECORD_TABLE = "qbcd_sink"
 STAGE_TABLE = "qbcd_stage"
@@ -39,6 +39,7 @@ class TargetWrite:
         owner: Whose record decides which batch is next.
         texts: Numbers that the table has as texts, by the user's policy, with their own form.
         from_empty: The source had no rows before the first batch, as the user of a replay says.
+        is_begun: The table has had a batch before, so that its record must exist.
     """
 
     database: TargetDatabase
@@ -47,10 +48,13 @@ class TargetWrite:
     owner: TableOwner
     texts: Mapping[str, Travel] = field(default_factory=dict)
     from_empty: bool = False
+    is_begun: bool = False
 
     def verdict(self, found: TableRecord | None) -> Verdict:
         """Return the relation of the batch to the table, by the table's record."""
         of_rows = self.options.mode != "log"
+        if self.is_begun and last_batch(found) is None:
+            raise lost(self.header, self.sink)
         return verdict(found, self.header, self.sink, of_rows=of_rows, from_empty=self.from_empty)
 
     @property

@@ -81,6 +81,24 @@ def test_events_wait_in_order_by_key(strategy: str, place: Place, workspace: Pat
         assert len(events(workspace)) == 7
 
 
+def test_events_that_went_without_lookup_do_not_wait_later(place: Place, workspace: Path) -> None:
+    """The stream names no lookup for a while: a waiting copy of what was delivered then would come a second time."""
+    made(place)
+    data = looked_up(place, HOLD)
+    for named, rows in ((True, "(1, 1, 10)"), (False, "(2, 2, 20)"), (True, "(3, 1, 30)")):
+        config = {**data, "tables": [{**data["tables"][0], "enrich": ["customer"] if named else []}]}
+        with opened(config, workspace) as project:
+            project.prepare()
+            place.sql(f"INSERT INTO sales VALUES {rows}")
+            poll(project)
+            poll(project)
+    place.sql("INSERT INTO customer VALUES (1002, 2)")
+    with opened(data, workspace) as project:
+        poll(project)
+        poll(project)
+    assert [one["key"]["id"] for one in events(workspace)] == [1, 2, 3]
+
+
 POINTS = (
     "before_enrichment",
     "enrichment_written",

@@ -170,6 +170,56 @@ def test_after_a_skipped_batch_a_mirror_asks_for_a_resend(database: str, workspa
     assert mirrored(workspace) == rows_of(place)
 
 
+def broken() -> None:
+    """End like a process that is killed."""
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("loss", ["batches", pytest.param("table", marks=pytest.mark.campaign), "record"])
+@pytest.mark.parametrize("killed", [False, pytest.param(True, marks=pytest.mark.campaign)])
+def test_a_log_that_lacks_batches_or_its_table_gets_the_rows(
+    loss: str, killed: bool, database: str, workspace: Path
+) -> None:
+    """The batches that wait are passed over, since the rows have their changes; a part of the rows fills no gap."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**LOG, **FEED}, baseline="events"), workspace) as project:
+        project.stream("s").prepare()
+    if loss == "batches":
+        with opened(data(place, LOG, baseline="events"), workspace) as project:
+            place.sql("UPDATE t SET v = 'x' WHERE id = 1")
+            poll(project)
+            project.stream("s").retire("feed")
+    elif loss == "table":
+        in_sqlite(workspace / "feed.db", "DROP TABLE fed")
+    else:
+        (workspace / "feed.db").unlink()
+    with opened(data(place, {**LOG, **FEED}, baseline="events"), workspace) as project:
+        stream = project.stream("s")
+        place.sql("UPDATE t SET v = 'y' WHERE id = 2")
+        message = {"batches": "is not the next one", "table": "is missing, and it had", "record": "has no record of"}
+        with pytest.raises(DeliveryError, match=message[loss]) as error:
+            poll(project)
+        assert "qbcd resend s feed" in error.value.remedy
+        with pytest.raises(DeliveryError, match=message[loss]):
+            stream.resend("feed", where="id = 1")
+        if killed:
+            hooks.register("after_publish", broken)
+            try:
+                with pytest.raises(QbcdError, match="ZeroDivisionError"):
+                    stream.resend("feed")
+            finally:
+                hooks.register("after_publish", None)
+            poll(project)
+        else:
+            assert stream.resend("feed") == 3
+        place.sql("DELETE FROM t WHERE id = 3")
+        poll(project)
+    fed = in_sqlite(workspace / "feed.db", "SELECT id, v, qbcd_op FROM fed ORDER BY rowid")
+    rows = [(1, "x" if loss == "batches" else "one", "r"), (2, "y", "r"), (3, "three", "r"), (3, "three", "d")]
+    assert fed == [(1, "one", "r"), (2, "two", "r"), (3, "three", "r")] * (loss == "batches") + rows
+
+
 def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None:
     """In the SQL of the replica's place; a log gets the batches that wait first, and the same resend once."""
     place = place_of(database)
@@ -187,6 +237,47 @@ def test_some_rows_go_to_a_log_and_files(database: str, workspace: Path) -> None
     (path,) = (workspace / "out" / "s.part-1").glob("*.jsonl")
     events = [json.loads(line) for line in path.read_text().splitlines()]
     assert [event["after"]["v"] for event in events] == ["two", "three"]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    ["mds", pytest.param("id_rcs", marks=pytest.mark.campaign), pytest.param("tlcs", marks=pytest.mark.campaign)],
+)
+def test_after_a_reset_an_empty_source_empties_mirrors(strategy: str, database: str, workspace: Path) -> None:
+    """An empty baseline has no batch that would do it."""
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, {**MIRROR, **HISTORY}, strategy), workspace) as project:
+        stream = project.stream("s")
+        stream.prepare()
+        stream.reset()
+        place.sql("DELETE FROM t")
+        warnings = stream.prepare().warnings
+        found = [one for one in warnings if "keeps rows of before until its first batch" in one]
+        assert len(found) == (2 if strategy == "tlcs" else 0)  # its replica has no rows to send
+        if strategy == "tlcs":
+            place.sql("INSERT INTO t VALUES (7, 'seven')")
+            poll(project)
+    assert mirrored(workspace) == rows_of(place)
+    current = in_sqlite(workspace / "history.db", "SELECT id FROM kept WHERE valid_to IS NULL AND NOT is_deleted")
+    assert current == [row[:1] for row in rows_of(place)]
+    with opened(data(place, {**MIRROR, **HISTORY}, strategy), workspace) as project:
+        place.sql("INSERT INTO t VALUES (8, 'eight')")
+        poll(project)
+    assert mirrored(workspace) == rows_of(place)
+
+
+def test_resends_after_a_reset_have_folders_of_their_own(database: str, workspace: Path) -> None:
+    place = place_of(database)
+    fill(place)
+    with opened(data(place, LOG), workspace) as project:
+        stream = project.stream("s")
+        for _ in range(2):
+            stream.prepare()
+            assert stream.resend("log") == 3
+            stream.reset()
+    files = sorted(path.parent.name for path in (workspace / "out").glob("s.*/*.jsonl"))
+    assert files == ["s.resend-1", "s.resend-2"]
 
 
 @pytest.mark.parametrize("resent", [False, pytest.param(True, marks=pytest.mark.campaign)])

@@ -48,6 +48,17 @@ def files_of(workspace: Path, stream: str) -> list[Path]:
     return [path for path in workspace.glob(f".qbcd/*/{stream}/*/*") if path.is_file()]
 
 
+def test_a_stream_that_was_never_polled_can_be_reset(cli: Cli, workspace: Path, database: str) -> None:
+    """Without sinks only its site knows it."""
+    text = (workspace / "qbcd.yaml").read_text().replace("defaults: {sinks: [changes]}\n", "")
+    (workspace / "qbcd.yaml").write_text(text)
+    assert cli("prepare").code == 0
+    (workspace / "qbcd.yaml").write_text(text.replace("customers, strategy", "kunden, strategy"))
+    assert sql(database, OWN) != [(0,)]
+    assert cli("reset", "customers", "-y").code == 0
+    assert sql(database, OWN) == [(0,)]
+
+
 def test_renamed_streams_are_reported_and_can_be_reset(cli: Cli, workspace: Path, database: str) -> None:
     assert cli("prepare").code == 0
     assert cli("run", "--once").code == 0
