@@ -256,6 +256,19 @@ def test_numbers_that_are_not_next_are_refused(lake: Lake) -> None:
     assert keyed(lake.rows()) == history[1][1]
 
 
+def test_a_new_epoch_whose_baseline_was_skipped_needs_a_resend(lake: Lake) -> None:
+    sink, history = lake.sink(), drawn(4)
+    for batch, _ in history[:2]:
+        sink.write(batch)
+    (change, after), epoch = history[3], history[0][0].header.epoch + 1
+    later = MadeBatch(replace(change.header, epoch=epoch), change.made)
+    with pytest.raises(DeliveryError, match="is not the first one of a new epoch"):
+        sink.write(later)
+    assert keyed(lake.rows()) == history[1][1]
+    sink.write(resent(later, list(after.values())))
+    assert keyed(lake.rows()) == after
+
+
 def test_a_batch_that_changes_nothing_is_recorded(lake: Lake) -> None:
     """A delete of a row that the table does not have: the format makes no commit of its own."""
     sink = lake.sink()
