@@ -13,7 +13,7 @@ from tests.support.scene import STREAM
 from tests.support.spark_reads import SparkScene, as_counter, change_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 COLUMNS = ["id", "v", "n"]
 
@@ -59,6 +59,34 @@ def test_versions_and_micro_batches(scene: SparkScene) -> None:
         for batch in handle.poll():
             events += list(batch.rows())
         assert as_counter(scene.drain(followed, "out"), COLUMNS) == change_rows(events, COLUMNS)
+
+
+@pytest.mark.campaign
+def test_a_query_from_latest_loses_nothing_when_its_first_micro_batch_fails(scene: SparkScene) -> None:
+    handle = scene.project.stream(STREAM)
+    list(handle.poll())
+    found: list[Row] = []
+
+    def run(*, fails: bool) -> None:
+        def each(rows: DataFrame, _: int) -> None:
+            if fails:
+                raise RuntimeError("the target is not there")
+            found.extend(rows.collect())
+
+        rows = scene.follow(startingVersion="latest").writeStream.foreachBatch(each)
+        rows = rows.option("checkpointLocation", str(scene.folder / "checkpoint")).trigger(availableNow=True)
+        rows.start().awaitTermination()
+
+    with pytest.raises(Exception, match="the target is not there"):
+        run(fails=True)
+    events = []
+    for _ in range(2):
+        scene.change()
+        for batch in handle.poll():
+            events += list(batch.rows())
+        run(fails=False)
+        run(fails=False)
+        assert as_counter(found, COLUMNS) == change_rows(events, COLUMNS)
 
 
 @pytest.mark.campaign
