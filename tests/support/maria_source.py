@@ -35,6 +35,17 @@ def source_of(place: Place, url: str = "") -> Source:
 
 
 @contextmanager
+def packet(place: Place, size: int) -> Iterator[None]:
+    """Give new sessions a max_allowed_packet of `size` bytes."""
+    before = place.sql("SELECT @@global.max_allowed_packet")[0][0]
+    place.sql(f"SET GLOBAL max_allowed_packet = {size}")
+    try:
+        yield
+    finally:
+        place.sql(f"SET GLOBAL max_allowed_packet = {before}")
+
+
+@contextmanager
 def reading(place: Place, url: str = "") -> Iterator[Session]:
     """Yield a pinned read-only session."""
     source = source_of(place, url)

@@ -151,19 +151,22 @@ def not_there(one: Application) -> ColumnElement[bool]:
 
 
 class CreatedAs(Executable, ClauseElement):
-    """A temporary table with the columns and rows of a query."""
+    """A temporary table with the columns and rows of a query.
+
+    It has a key as `TargetDatabase.stage_key`.
+    """
 
     inherit_cache = False
 
-    def __init__(self, made: TableClause, query: Select[Any]) -> None:
-        self.made, self.query = made, query
+    def __init__(self, made: TableClause, query: Select[Any], key: str = "") -> None:
+        self.made, self.query, self.key = made, query, key
 
 
 @compiles(CreatedAs)
 def _created_as(element: CreatedAs, compiler: Any, **options: Any) -> str:
     made = compiler.process(element.made, asfrom=True, **options)
     query = compiler.process(element.query, **options)
-    return f"CREATE TEMPORARY TABLE {made} AS {query}"
+    return f"CREATE TEMPORARY TABLE {made} {f'({element.key}) ' if element.key else ''}AS {query}"
 
 
 def all_are_new(counts: Sequence[tuple[str, int]]) -> bool:

@@ -292,7 +292,7 @@ def _temporary(
     session: TargetSession, database: TargetDatabase, name: str, columns: Sequence[TargetColumn]
 ) -> TableClause:
     made = database.table(name, [(one.name, one.travel) for one in columns], temporary=True)
-    session.run_ddl(database.create(made, columns, temporary=True))
+    session.run_ddl(database.create_stage(made, columns))
     return made
 
 

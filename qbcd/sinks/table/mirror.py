@@ -88,7 +88,7 @@ def run_way(session: TargetSession, one: Application, way: Way, stream: str) -> 
         if not _can_rewrite(one, known):
             raise NotInThisWay
         kept = one.database.table(KEPT_TABLE, [], temporary=True)
-        session.run(CreatedAs(kept, _kept_rows(one, known)))
+        session.run(CreatedAs(kept, _kept_rows(one, known), one.database.stage_key))
     _refuse_identity(session, one, known, stream)
     for statement in _careful_steps(one, way, known):
         session.run(statement)

@@ -64,7 +64,7 @@ def prove_reachable(database: TargetDatabase) -> None:
     """
     with database.proving() as there, there.open("") as session, session.transaction():
         made = there.table(STAGE_TABLE, [("one", LONG)], temporary=True)
-        session.run_ddl(there.create(made, [TargetColumn("one", LONG)], temporary=True))
+        session.run_ddl(there.create_stage(made, [TargetColumn("one", LONG)]))
 
 
 def _problems_at(write: TargetWrite, layout: Layout) -> list[DeliveryError]:
@@ -146,7 +146,7 @@ def _attempt(session: TargetSession, write: TargetWrite, layout: Layout, target:
     database = write.database
     stage = database.table(STAGE_TABLE, layout.staged, temporary=True)
     columns = [TargetColumn(name, travel) for name, travel in layout.staged]
-    session.run_ddl(database.create(stage, columns, temporary=True))
+    session.run_ddl(database.create_stage(stage, columns))
     if write.options.loads_new_rows:
         loaded = layout.staged if write.options.mode == "log" else layout.staged[1:]
         session.load(target, loaded, [])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 from sqlalchemy.exc import DBAPIError
@@ -17,6 +16,7 @@ from tests.support.maria_source import (
     digest,
     load_values,
     named,
+    packet,
     probe,
     reading,
     same,
@@ -221,17 +221,6 @@ def test_the_widest_table_has_a_digest_that_sees_every_column(place: Place) -> N
         assert len(columns) == limit
         found = session.one(f"SELECT count(DISTINCT {digest('w', *columns)}) AS n FROM w")
     assert found.n == 3
-
-
-@contextmanager
-def packet(place: Place, size: int) -> Iterator[None]:
-    """Give new sessions a max_allowed_packet of `size` bytes."""
-    before = place.sql("SELECT @@global.max_allowed_packet")[0][0]
-    place.sql(f"SET GLOBAL max_allowed_packet = {size}")
-    try:
-        yield
-    finally:
-        place.sql(f"SET GLOBAL max_allowed_packet = {before}")
 
 
 def test_values_above_max_allowed_packet(place: Place) -> None:

@@ -10,14 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pymysql
 import pytest
 
 from qbcd.common import hooks
 from qbcd.errors import ConfigError, DeliveryError, SinkConflict
 from qbcd.model import Travel
 from qbcd.sinks.table.sink import DatabaseSink
+from tests.support.maria_source import KINDS, packet
+from tests.support.places import must_own
 from tests.support.table_batches import EPOCH, FORMS, DrawnTable, MadeBatch, State, batch_of, event, pieces
-from tests.support.table_targets import TargetPlace, new_target
+from tests.support.table_targets import ServerPlace, TargetPlace, new_target
 
 DATABASES = ["postgresql", "mariadb", "sqlite", "duckdb", pytest.param("mysql", marks=pytest.mark.campaign)]
 SERVERS = ["postgresql", "mariadb", "duckdb", "mysql"]
@@ -282,6 +285,45 @@ def test_a_value_that_the_target_cannot_hold_is_refused(target: TargetPlace) -> 
             kept[row["id"], row["part"]] = row
             seq += 1
     assert target.state() == target.of(State(kept))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_row_that_is_longer_than_a_packet_is_named(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The server ends the session, with a message that may be lost."""
+    with new_target(kind, request, tmp_path) as target:
+        assert isinstance(target, ServerPlace)
+        must_own(target.place)
+        (first, rows), _ = drawn(2)
+        with packet(target.place, 1 << 20):
+            sink_to(target).write(first)
+            row = {**next(iter(rows.values())), "id": 1000, "u": 1000, "Note %s": "'" * 600_000}
+            with pytest.raises(DeliveryError, match="max_allowed_packet") as error:
+                sink_to(target).write(batch_of([event("c", None, row)], 2))
+            assert error.value.remedy.startswith("raise max_allowed_packet of the server")
+        assert target.state() == target.of(rows)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_that_refuses_tables_without_a_key(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Staged rows have one; two rows exchange a unique value, so that they are deleted and inserted."""
+    setting = {"mariadb": "innodb_force_primary_key", "mysql": "sql_require_primary_key"}[kind]
+    with new_target(kind, request, tmp_path) as target:
+        assert isinstance(target, ServerPlace)
+        must_own(target.place)
+        (first, rows), _ = drawn(2)
+        target.place.sql(f"SET GLOBAL {setting} = ON")
+        try:
+            with pytest.raises(pymysql.err.MySQLError):
+                target.sql("CREATE TEMPORARY TABLE keyless (a int)")
+            sink_to(target).write(first)
+            target.sql("ALTER TABLE public_orders MODIFY u int NOT NULL, ADD UNIQUE one_u (u)")
+            (_, one), (_, two) = list(rows.items())[:2]
+            moved = {**one, "u": two["u"]}, {**two, "u": one["u"]}
+            sink_to(target).write(batch_of([event("u", one, moved[0]), event("u", two, moved[1])], 2))
+        finally:
+            target.place.sql(f"SET GLOBAL {setting} = OFF")
+        kept = {**rows, **{(row["id"], row["part"]): row for row in moved}}
+        assert target.state() == target.of(State(kept))
 
 
 def test_a_new_row_that_is_there_already_is_replaced(target: TargetPlace) -> None:

@@ -173,6 +173,8 @@ class TargetDatabase(ABC):
         joins_in_delete: A DELETE can join another table.
         checks_each_row: Foreign keys are checked for each row, not at the end of a statement.
         keys_stage: A search for staged rows by their key needs an index.
+        stage_key: Definition of a column that is the key of staged rows without one, since servers can refuse tables
+            without a key.
         defer_sql: Statement that lets constraints which can wait be checked at the commit; empty without one.
         foreign_key_limit: More to say if a foreign key rejects a batch.
         exchange_remedy: The means by which rows can exchange unique values, for messages.
@@ -193,6 +195,7 @@ class TargetDatabase(ABC):
     joins_in_delete: bool = True
     checks_each_row: bool = False
     keys_stage: bool = False
+    stage_key: str = ""
     defer_sql: str = ""
     foreign_key_limit: str = ""
     exchange_remedy: str = "a column that accepts NULL in the constraint"
@@ -305,6 +308,12 @@ class TargetDatabase(ABC):
         parts += [f"PRIMARY KEY ({', '.join(map(self.quoted, key))})"] if key else []
         kind = "TEMPORARY TABLE" if temporary else "TABLE"
         return f"CREATE {kind} {self.named(made)} ({', '.join(parts)}){self.table_suffix}"
+
+    def create_stage(self, made: TableClause, columns: Sequence[TargetColumn]) -> str:
+        """Return CREATE TEMPORARY TABLE for staged rows."""
+        sql = self.create(made, columns, temporary=True)
+        keyed = not self.stage_key or any(one.in_key for one in columns)
+        return sql if keyed else sql.replace("(", f"({self.stage_key}, ", 1)
 
     def add_column(self, made: TableClause, one: TargetColumn) -> str:
         """Return ALTER TABLE that adds a column, NULL in the rows that are there."""

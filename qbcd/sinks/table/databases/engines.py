@@ -46,7 +46,8 @@ class EngineSession(TargetSession):
             self.database.begin(self.connection, ddl=ddl)
             yield
         except BaseException:
-            self.connection.rollback()
+            with suppress(DBAPIError):  # of a session that has ended, whose first error says more
+                self.connection.rollback()
             raise
         try:
             self.connection.commit()

@@ -6,7 +6,7 @@ Rows are written by INSERTs of many rows, since servers seldom allow LOCAL INFIL
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import groupby
@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 from sqlalchemy import TableClause
 from sqlalchemy.engine import URL, Connection
+from sqlalchemy.exc import DBAPIError
 from typing_extensions import override
 
 from qbcd.catalog.source import SessionOptions
@@ -24,7 +25,14 @@ from qbcd.connectors.mysql_family.grants import granted, granted_everywhere
 from qbcd.errors import DeliveryError
 from qbcd.model import Travel
 from qbcd.sinks.table.constraints import Reference, Violation, ViolationKind
-from qbcd.sinks.table.databases.base import ExistingColumn, ExistingTable, TableProblem, TargetSession, decimal_holds
+from qbcd.sinks.table.databases.base import (
+    Columns,
+    ExistingColumn,
+    ExistingTable,
+    TableProblem,
+    TargetSession,
+    decimal_holds,
+)
 from qbcd.sinks.table.databases.engines import EngineSession
 from qbcd.sinks.table.databases.servers import ServerTarget
 from qbcd.sinks.table.flat_rows import event_texts
@@ -102,6 +110,46 @@ WHERE event_object_schema = coalesce(%s, database()) AND event_object_table = %s
 """
 
 
+class FamilySession(EngineSession):
+    """A session on MariaDB or MySQL."""
+
+    @override
+    def load(self, made: TableClause, columns: Columns, pieces: Iterable[Sequence[pa.Array]]) -> None:
+        """See the base class. The server ends the session if a statement is too long for it."""
+        driver: Any = self.connection.connection.driver_connection
+        last: list[Sequence[pa.Array]] = []
+
+        def remembered() -> Iterator[Sequence[pa.Array]]:
+            for piece in pieces:
+                last[:] = [piece]
+                yield piece
+
+        try:
+            super().load(made, columns, remembered())
+        except DBAPIError as error:
+            if error.connection_invalidated and last:
+                values = [one.to_pylist() for one in self.database.converted(columns, last[0])]
+                self._refuse_long(driver, zip(*values, strict=True))
+            raise
+
+    def _refuse_long(self, driver: Any, rows: Iterable[Sequence[Any]]) -> None:
+        """Refuse a row that is longer than a packet of the server, which says nothing of it.
+
+        Raises:
+            DeliveryError: There is one.
+        """
+        size = max(len(driver.escape(row, driver.encoders).encode(driver.encoding, "surrogateescape")) for row in rows)
+        with self.database.open("") as other:
+            assert isinstance(other, EngineSession)
+            longest = int(other.connection.exec_driver_sql("SELECT @@max_allowed_packet").scalar_one())
+        if size > longest:
+            raise DeliveryError(
+                f"{self.database.label}: a row has {size:,} bytes as SQL, and max_allowed_packet of the server is "
+                f"{longest:,}",
+                remedy="raise max_allowed_packet of the server, or exclude the long column; the batch stays pending",
+            )
+
+
 class FamilyTarget(ServerTarget):
     """A database of MariaDB or MySQL; `schema` is another database on the server."""
 
@@ -110,6 +158,8 @@ class FamilyTarget(ServerTarget):
     undoes_ddl = False
     checks_each_row = True
     keys_stage = True
+    stage_key = "`qbcd_row` bigint AUTO_INCREMENT PRIMARY KEY"
+    session = FamilySession
     own_number = "SELECT connection_id()"
     at_work = "SELECT command <> 'Sleep' FROM information_schema.processlist WHERE id = %s"
     misfits = (("Data too long for column|Incorrect string value", "a value does not fit its column"),)
