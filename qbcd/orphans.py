@@ -154,11 +154,13 @@ def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[Lef
         names: Names to search; empty for all. Configured names are ignored.
 
     Raises:
-        QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere.
+        QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere, or the state database
+            does not know the name, which may then be a typing error.
     """
     roster = project.streams.roster()
     configured = {*roster.streams, *roster.new}
-    known = {*names} or project.state.names()  # a stream that was never polled is in its site alone
+    polled = project.state.names()
+    known = {*names} or polled  # a stream that was never polled is in its site alone
     found: list[LeftStream] = []
     failed: QbcdError | None = None
     for name in sorted(known - configured):
@@ -166,7 +168,7 @@ def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[Lef
             try:
                 found += _kept(project, name, site)
             except QbcdError as error:
-                failed = failed or error
+                failed = failed or (error if name in polled else None)
     if failed is not None and not (names and found):
         raise failed
     return found
