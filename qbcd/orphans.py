@@ -154,8 +154,8 @@ def left_streams(project: ProjectParts, names: Collection[str] = ()) -> list[Lef
         names: Names to search; empty for all. Configured names are ignored.
 
     Raises:
-        QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere, or the state database
-            does not know the name, which may then be a typing error.
+        QbcdError: A source cannot be reached, unless a stream requested by name is found elsewhere, or the state
+            database does not know the name, which may then be a typing error.
     """
     roster = project.streams.roster()
     configured = {*roster.streams, *roster.new}

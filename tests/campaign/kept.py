@@ -60,9 +60,6 @@ KEPT: dict[str, tuple[str, ...]] = {
         "a star in an EXISTS",
         "a cast that a join guards",
     ),
-    "tests/integration/files/test_exports.py::test_a_table_equals_its_export_and_then_exactly_the_changed_rows_differ": (
-        "postgresql-copy_csv-4",
-    ),
     "tests/integration/files/test_diff_tables.py::test_the_result_is_that_of_a_complete_read": (
         "mariadb-text-many",
         "postgresql-composite-many",
