@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -24,15 +26,8 @@ def replace_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with attempt.open("w", encoding="utf-8") as file:
-            _write(file, text)
-        os.replace(attempt, path)
-    except BaseException:
-        attempt.unlink(missing_ok=True)
-        raise
-    sync(path.parent)
+    with _attempt(path) as attempt, attempt.open("w", encoding="utf-8") as file:
+        _write(file, text)
 
 
 def rewrite_text(path: Path, text: str) -> None:
@@ -45,11 +40,19 @@ def rewrite_text(path: Path, text: str) -> None:
     """
     path = path.resolve()
     status = path.stat()
-    attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
-    try:
-        with os.fdopen(os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+    with _attempt(path) as attempt:
+        handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), _owned(file, status))
             _write(file, text)
+
+
+@contextmanager
+def _attempt(path: Path) -> Iterator[Path]:
+    """Yield a new name next to a file; what the block writes there replaces the file."""
+    attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        yield attempt
         os.replace(attempt, path)
     except BaseException:
         attempt.unlink(missing_ok=True)

@@ -92,6 +92,7 @@ class ParquetReader(DumpReader):
         if field.name in self._intervals:
             convert = nested.interval_texts
         try:
+            values.validate(full=True)  # Arrow reads a damaged decimal with more digits than its type
             if convert is not None:
                 return convert(values)
             values = values.storage if isinstance(values, pa.ExtensionArray) else values
