@@ -299,21 +299,24 @@ class TargetDatabase(ABC):
 
     def create(self, made: TableClause, columns: Sequence[TargetColumn], *, temporary: bool = False) -> str:
         """Return CREATE TABLE, with a primary key if columns are in it."""
+        kind = "TEMPORARY TABLE" if temporary else "TABLE"
+        return f"CREATE {kind} {self.named(made)} ({', '.join(self._definitions(columns))}){self.table_suffix}"
+
+    def create_stage(self, made: TableClause, columns: Sequence[TargetColumn]) -> str:
+        """Return CREATE TEMPORARY TABLE for staged rows."""
+        keyed = not self.stage_key or any(one.in_key for one in columns)
+        parts = [*([] if keyed else [self.stage_key]), *self._definitions(columns)]
+        return f"CREATE TEMPORARY TABLE {self.named(made)} ({', '.join(parts)}){self.table_suffix}"
+
+    def _definitions(self, columns: Sequence[TargetColumn]) -> list[str]:
+        """Return the definitions of columns, and of the primary key if some are in it."""
         key = [one.name for one in columns if one.in_key]
         parts = [
             f"{self.quoted(one.name)} {self.type_of(one.travel, key_parts=len(key) if one.in_key else 0)}"
             f"{' NOT NULL' if one.required else ''}"
             for one in columns
         ]
-        parts += [f"PRIMARY KEY ({', '.join(map(self.quoted, key))})"] if key else []
-        kind = "TEMPORARY TABLE" if temporary else "TABLE"
-        return f"CREATE {kind} {self.named(made)} ({', '.join(parts)}){self.table_suffix}"
-
-    def create_stage(self, made: TableClause, columns: Sequence[TargetColumn]) -> str:
-        """Return CREATE TEMPORARY TABLE for staged rows."""
-        sql = self.create(made, columns, temporary=True)
-        keyed = not self.stage_key or any(one.in_key for one in columns)
-        return sql if keyed else sql.replace("(", f"({self.stage_key}, ", 1)
+        return [*parts, *([f"PRIMARY KEY ({', '.join(map(self.quoted, key))})"] if key else [])]
 
     def add_column(self, made: TableClause, one: TargetColumn) -> str:
         """Return ALTER TABLE that adds a column, NULL in the rows that are there."""
