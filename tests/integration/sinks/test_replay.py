@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,21 @@ def test_types_of_parquet_are_those_of_the_table(file: TargetPlace, tmp_path: Pa
     assert {types[name] for name in KEY} == {"integer", "text"}
     assert {name: types[name] for name in wide} == {name: plain.type_of(travel) for name, travel in wide.items()}
     assert len(file.state()) == len(states[-1])
+
+
+def test_names_are_those_of_the_log_and_of_the_command(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Columns that differ only in case have their own types; a table's name begins with an underscore."""
+    rows = [{"k": n, "v": date(2024, 1, n), "V": n} for n in (1, 2)]
+    forms = {"columns": [(name, Travel("date" if name == "v" else "int64")) for name in rows[0]], "table": "q"}
+    events = [
+        {"op": op, "before": None, "key": {"k": row["k"]}, "after": row} for op, row in zip("rc", rows, strict=True)
+    ]
+    paths = written(tmp_path, "jsonl", [batch_of([one], seq, **forms) for seq, one in enumerate(events, 1)])
+    with new_target("postgresql", request, tmp_path) as target:
+        target.sql('CREATE TABLE _q (k bigint PRIMARY KEY, v date, "V" bigint)')
+        where = ReplayTarget(DatabaseSink("x", target.url)._url, None, "_q")
+        assert [replay(named, where, TableOptions()).batches for named in (paths[:1], paths)] == [1, 1]
+        assert target.sql('SELECT k, v, "V" FROM _q ORDER BY k') == [tuple(one.values()) for one in rows]
 
 
 def test_a_source_without_rows_has_none_to_change(file: TargetPlace, tmp_path: Path) -> None:
