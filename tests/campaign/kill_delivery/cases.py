@@ -11,8 +11,6 @@ from tests.campaign.kill_delivery.tables import VARIANTS
 from tests.conftest import may_have
 from tests.support.places import FIRST, NO_DELTA, OTHERS, new_place, server_of
 
-
-
 # one strategy on every database, the others on one: what Spark does after a commit depends on neither
 SEEDS = {"mds": (0, 1, 2), "ts": (1,), "tdi": (2,), "tlcs": (0,), "vbd": (1,)}
 
