@@ -267,9 +267,8 @@ KEPT: dict[str, tuple[str, ...]] = {
         "state database-commit-StateConflict",
     ),
     "tests/faults/test_writers_do_not_wait.py::test_an_update_of_captured_rows_does_not_wait": ("mariadb-mds",),
-    "tests/integration/files/test_exports.py::test_a_table_equals_its_export_and_then_exactly_the_changed_rows_differ": (
-        "postgresql-copy_csv-4",
-    ),
+    "tests/integration/files/test_exports.py"
+    "::test_a_table_equals_its_export_and_then_exactly_the_changed_rows_differ": ("postgresql-copy_csv-4",),
     "tests/integration/lake/test_cancelling_changes.py::test_only_polls_miss_them": ("postgresql-key",),
     "tests/integration/sites/test_sets.py::test_only_other_elements_are_a_change": ("mariadb-names1",),
     "tests/integration/sites/test_unsafe_keys.py::test_a_key_that_is_null": (
@@ -278,7 +277,8 @@ KEPT: dict[str, tuple[str, ...]] = {
     "tests/integration/state/test_state_postgres.py::TestMaking"
     "::test_a_state_whose_making_was_killed_is_made_by_the_next": (),  # that of a source stays
     # Random draws, concurrent load and measurements whose deterministic relatives are in make test
-    "tests/integration/connectors/test_maria_digest.py::test_a_hundred_thousand_random_swaps_and_rotations_are_seen": (),
+    "tests/integration/connectors/test_maria_digest.py"
+    "::test_a_hundred_thousand_random_swaps_and_rotations_are_seen": (),
     "tests/integration/connectors/test_postgres_digest.py"
     "::test_a_hundred_thousand_random_swaps_and_rotations_are_seen": (),
     "tests/integration/sites/test_engines.py::test_engines_may_alternate_at_any_time": (),
