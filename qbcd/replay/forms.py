@@ -55,7 +55,7 @@ def form_in(database: TargetDatabase, kinds: Collection[Any], there: str) -> Tra
 
 
 def _wider(one: Travel, other: Travel) -> Travel:
-    """Return the form that has the values of two, as a column has that gets a wider type; otherwise text."""
+    """Return the form that has the values of two; text if no wider type has them."""
     if one == other:
         return one
     kinds = {one.kind, other.kind}

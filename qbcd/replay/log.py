@@ -246,7 +246,7 @@ def _ordered(files: Iterable[LogFile]) -> list[LogFile]:
 
 
 def _noted(notes: Notes, stream: str) -> dict[BatchKey, tuple[int, Path]]:
-    """Return the number of events of each batch by its sink's note, and the file or folder of the note.
+    """Return the number of events of each batch by its sink's note, and the note's target.
 
     Raises:
         Refused: Files without events have no note, or a folder of Parquet files is not complete.
