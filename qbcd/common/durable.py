@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -26,7 +27,7 @@ def replace_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    with _attempt(path) as attempt, attempt.open("w", encoding="utf-8") as file:
+    with replacement(path) as attempt, attempt.open("w", encoding="utf-8") as file:
         _write(file, text)
 
 
@@ -40,7 +41,7 @@ def rewrite_text(path: Path, text: str) -> None:
     """
     path = path.resolve()
     status = path.stat()
-    with _attempt(path) as attempt:
+    with replacement(path) as attempt:
         handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), _owned(file, status))
@@ -48,8 +49,18 @@ def rewrite_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _attempt(path: Path) -> Iterator[Path]:
-    """Yield a new name next to a file; what the block writes there replaces the file."""
+def replacement(path: Path) -> Iterator[Path]:
+    """Yield a new name next to a file; what the block writes there replaces the file.
+
+    A link leads to the file as before.
+
+    Raises:
+        OSError: It is a device, a pipe or a folder, or cannot be written.
+    """
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", str(path))
+    path = path.resolve() if path.is_symlink() else path
     attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield attempt

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.common.durable import rewrite_text
+from qbcd.common.durable import replace_text, rewrite_text
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
@@ -21,6 +21,18 @@ def test_a_file_of_the_user_keeps_its_mode_and_its_link(tmp_path: Path, mode: in
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", mode)
     assert os.readlink(link) == "a/real.yaml"
     assert os.listdir(tmp_path / "a") == ["real.yaml"]
+
+
+def test_a_link_leads_to_the_new_text_and_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    """Root would put a file in place of /dev/null."""
+    target, link, pipe = tmp_path / "real.html", tmp_path / "link.html", tmp_path / "pipe"
+    link.symlink_to(target)
+    replace_text(link, "new")
+    assert (target.read_text(), link.is_symlink()) == ("new", True)
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="not a regular file"):
+        replace_text(pipe, "new")
+    assert pipe.is_fifo()
 
 
 def test_what_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
