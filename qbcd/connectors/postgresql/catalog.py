@@ -68,8 +68,8 @@ _MEANS = """CASE WHEN c.oid >= 16384 THEN to_jsonb(c) END AS collated,
          CROSS JOIN LATERAL (
            SELECT e.enumlabel::text, e.enumsortorder FROM pg_enum e WHERE e.enumtypid = p.oid
            UNION ALL
-           SELECT p.typname || '(' || string_agg(a.attnum || ' ' || format_type(a.atttypid, NULL), ', ' ORDER BY a.attnum)
-                  || ')', 0
+           SELECT p.typname || '('
+                    || string_agg(a.attnum || ' ' || format_type(a.atttypid, NULL), ', ' ORDER BY a.attnum) || ')', 0
            FROM pg_attribute a WHERE p.typtype = 'c' AND a.attrelid = p.typrelid AND a.attnum > 0 AND NOT a.attisdropped
          ) AS l(part, place) WHERE l.part IS NOT NULL
        ) END AS labels"""
