@@ -228,7 +228,10 @@ def _definition_problem(label: str, then: Mapping[str, Any], now: Mapping[str, A
 
 
 def _missing(then: Sequence[str], now: Sequence[str]) -> str | None:
-    """Return the first part of a type's definition that is not where it was; others may have been added anywhere."""
+    """Return the first part of a definition that is not where it was.
+
+    Others may have been added anywhere.
+    """
     parts = iter(now)
     return next((one for one in then if one not in parts), None)
 
