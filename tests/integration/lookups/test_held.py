@@ -284,6 +284,10 @@ def test_what_is_refused_while_events_wait(place: Place, workspace: Path) -> Non
     del data["tables"][0]["enrich"]
     with opened(data, workspace) as project, pytest.raises(Refused, match="that `enrich` no longer names"):
         poll(project)
+    one = {"id": "all", "stream": "sales", "condition": "id > 0"}
+    data["subscriptions"] = {"streams": {"sales": "all"}, "inline": [one]}
+    with opened(data, workspace) as project, pytest.raises(Refused, match="not for subscriptions"):
+        poll(project)
     data = looked_up(place, {**HOLD, "missing": "null"})
     with opened(data, workspace) as project:
         poll(project)
