@@ -7,7 +7,7 @@ import os
 import stat
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -21,13 +21,25 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def replaceable(path: Path) -> Path:
+    """Return the file that `path` leads to, which a new file may replace.
+
+    Raises:
+        OSError: It is a device or a pipe, such as `/dev/null`, which root would replace by a file.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace a file durably; a reader sees the old or the new content, never a part.
 
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    with replacement(path) as attempt, attempt.open("w", encoding="utf-8") as file:
+    with _attempt(path) as attempt, attempt.open("w", encoding="utf-8") as file:
         _write(file, text)
 
 
@@ -39,9 +51,8 @@ def rewrite_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    path = path.resolve()
     status = path.stat()
-    with replacement(path) as attempt:
+    with _attempt(path) as attempt:
         handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             os.fchmod(file.fileno(), _owned(file, status))
@@ -49,18 +60,9 @@ def rewrite_text(path: Path, text: str) -> None:
 
 
 @contextmanager
-def replacement(path: Path) -> Iterator[Path]:
-    """Yield a new name next to a file; what the block writes there replaces the file.
-
-    A link leads to the file as before.
-
-    Raises:
-        OSError: It is a device, a pipe or a folder, or cannot be written.
-    """
-    with suppress(FileNotFoundError):
-        if not stat.S_ISREG(path.stat().st_mode):
-            raise OSError(errno.EINVAL, "not a regular file", str(path))
-    path = path.resolve() if path.is_symlink() else path
+def _attempt(path: Path) -> Iterator[Path]:
+    """Yield a new name next to a file; what the block writes there replaces the file."""
+    path = replaceable(path)
     attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield attempt
