@@ -22,7 +22,7 @@ from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel
 from qbcd.model.wire import EVENT_FIELDS
 from qbcd.replay.forms import kind_of
-from qbcd.replay.log_file import OPS, EventFacts, LogFile, foreign, key_of, may_wait, place_of, unfit
+from qbcd.replay.log_file import OPS, EventFacts, LogFile, added_to, foreign, key_of, place_of, unfit
 
 _IMAGES = ("key", "before", "after")
 _DIGITS = 9  # of a 32-bit float
@@ -59,7 +59,7 @@ class JsonlFile(LogFile):
                 ts_ms,
                 event["source"],
                 None if event["key"] is None else tuple(event["key"]),
-                may_wait(event),
+                added_to(event),
                 ((name, () if value is None else (kind_of(value),)) for one in images for name, value in one.items()),
             )
 
@@ -83,18 +83,18 @@ class JsonlFile(LogFile):
 
     @override
     def events(self, header: BatchHeader, first: int, last: int) -> Iterator[pa.RecordBatch]:
-        schema, forms = event_schema(header), dict(header.columns)
+        schema, forms, added = event_schema(header), dict(header.columns), dict(header.added)
         lines = self._lines(first, last)
         while piece := list(islice(lines, EVENTS_PER_PIECE)):
             arrays = []
             for field in schema:
-                values = [event[field.name] for _, event in piece]
+                values = [event.get(field.name) for _, event in piece]
                 if field.name in _IMAGES and pa.types.is_struct(field.type):
                     arrays.append(self._image(field.type, forms, values, piece[0][0]))
                 elif field.name == "key":
                     arrays.append(pa.nulls(len(piece), pa.string()))
                 else:
-                    arrays.append(self._column(values, None, field, piece[0][0]))
+                    arrays.append(self._column(values, added.get(field.name), field, piece[0][0]))
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
     def _image(self, kind: Any, forms: dict[str, Travel], images: list[Any], line: int) -> pa.Array:

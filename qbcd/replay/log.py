@@ -53,7 +53,7 @@ class LoggedBatch:
     Attributes:
         source: Of its events.
         names: Names of the key columns; empty for a result of one row, None for rows without a key.
-        may_wait: Events can have waited for a row of a lookup; they are in a later batch then.
+        added: Names of the fields that enrichment added.
         pieces: Its places in files, in order; none without events.
         lacks_old: Some update or delete has no old values.
         kinds: By column, the kinds of its values or the form that the file gives.
@@ -66,7 +66,7 @@ class LoggedBatch:
     source: Any
     ts_ms: int
     names: tuple[str, ...] | None
-    may_wait: bool
+    added: tuple[str, ...]
     pieces: list[Piece] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     lacks_old: bool = False
@@ -77,7 +77,7 @@ class LoggedBatch:
     @classmethod
     def begun_by(cls, event: EventFacts) -> LoggedBatch:
         """Return the batch of an event, still without events."""
-        return cls(event.key, event.stream, event.source, event.ts_ms, event.names, event.may_wait)
+        return cls(event.key, event.stream, event.source, event.ts_ms, event.names, event.added)
 
     def add(self, file: LogFile, event: EventFacts) -> None:
         """Add the next event.
@@ -127,6 +127,11 @@ class LoggedBatch:
         return is_of_rows or self.key.label.startswith(WHOLE)
 
     @property
+    def may_wait(self) -> bool:
+        """Events can have waited for a row of a lookup, and be in a later batch; those with subscriptions cannot."""
+        return self.added == ("lookup",)
+
+    @property
     def can_be_first(self) -> bool:
         """It can be the first of a source without rows: a baseline, or all rows since then."""
         ops = set(self.counts)
@@ -150,6 +155,7 @@ class LoggedBatch:
             "columns": tuple(columns),
             "before": not self.lacks_old,
             "one_row": self.names == (),
+            "added": tuple((name, Travel("text")) for name in self.added),
         }
         return ResentRows(**known, label=self.key.label) if self.key.label else BatchHeader(**known)
 

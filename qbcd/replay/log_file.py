@@ -15,6 +15,7 @@ from qbcd.errors import Refused
 from qbcd.model import PART, WHOLE, BatchHeader
 
 OPS = frozenset("curd")
+ADDED = ("lookup", "subscriptions")
 SOURCE = ("name", "table", "strategy", "consistency", "epoch", "batch_seq")
 
 
@@ -43,7 +44,7 @@ class EventFacts(NamedTuple):
         place: Its line or row in the file, from 0.
         lacks_old: It is an update or a delete without old values.
         names: Names of the key columns; empty for a result of one row, None for rows without a key.
-        may_wait: It has a lookup, so that events of its batch can have waited and be in a later one.
+        added: Names of the fields that enrichment added.
         kinds: By column, the kinds of its values, or the form that the file gives. They may come with the first event
             of a batch alone.
     """
@@ -57,7 +58,7 @@ class EventFacts(NamedTuple):
     ts_ms: int
     source: Mapping[str, Any]
     names: tuple[str, ...] | None
-    may_wait: bool
+    added: tuple[str, ...]
     kinds: Iterable[tuple[str, Iterable[Any]]]
 
 
@@ -138,6 +139,6 @@ def key_of(event_id: Any, source: Any) -> tuple[str, BatchKey, int]:
     return stream, key, int(ordinal)
 
 
-def may_wait(fields: Collection[str]) -> bool:
-    """Return True if events with these fields can have waited; those with subscriptions cannot."""
-    return "lookup" in fields and "subscriptions" not in fields
+def added_to(fields: Collection[str]) -> tuple[str, ...]:
+    """Return those of an event's fields that enrichment added."""
+    return tuple(name for name in ADDED if name in fields)

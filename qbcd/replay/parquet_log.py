@@ -16,7 +16,7 @@ from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel, TravelKind
 from qbcd.model.wire import EVENT_FIELDS
 from qbcd.replay.jsonl_log import compact
-from qbcd.replay.log_file import OPS, BatchKey, EventFacts, LogFile, foreign, key_of, may_wait, unfit
+from qbcd.replay.log_file import OPS, BatchKey, EventFacts, LogFile, added_to, foreign, key_of, unfit
 from qbcd.sinks.stored.parquet_files import MARKER
 from qbcd.sinks.table.flat_rows import json_values
 
@@ -60,7 +60,7 @@ class ParquetFile(LogFile):
             key, image = file.schema_arrow.field("key").type, file.schema_arrow.field("after").type
             names = tuple(field.name for field in key) if pa.types.is_struct(key) else None
             kinds = [(field.name, (_travel(field.type),)) for field in image]
-            waits = may_wait(file.schema_arrow.names)
+            added = added_to(file.schema_arrow.names)
             for piece in file.iter_batches(batch_size=EVENTS_PER_PIECE, columns=[*_FACTS, "before"]):
                 old = piece.column("before").is_valid().to_pylist()
                 for fact, has_old in zip(piece.select(_FACTS).to_pylist(), old, strict=True):
@@ -72,14 +72,14 @@ class ParquetFile(LogFile):
                     except ValueError as error:
                         raise foreign(self.path, row, str(error)) from None
                     lacks_old, new = op in "ud" and not has_old, kinds if batch != known else ()
-                    yield EventFacts(row, stream, batch, ordinal, op, lacks_old, int(ts_ms), source, names, waits, new)
+                    yield EventFacts(row, stream, batch, ordinal, op, lacks_old, int(ts_ms), source, names, added, new)
                     row, known = row + 1, batch
 
     @override
     def events(self, header: BatchHeader, first: int, last: int) -> Iterator[pa.RecordBatch]:
         schema, done = event_schema(header), 0
         with self._open() as file:
-            for piece in file.iter_batches(batch_size=EVENTS_PER_PIECE, columns=list(EVENT_FIELDS)):
+            for piece in file.iter_batches(batch_size=EVENTS_PER_PIECE, columns=schema.names):
                 part = piece.slice(max(0, first - done), max(0, min(last, done + piece.num_rows) - max(first, done)))
                 done += piece.num_rows
                 if part.num_rows:

@@ -260,6 +260,8 @@ def test_events_that_waited_are_in_later_batches(held: Path, place: Place, tmp_p
         assert run(target, held / kind).present == 7
         log = DuckPlace(f"duckdb:///{tmp_path}/{kind}_log.duckdb")
         assert run(log, held / kind, mode="log").events == 10
+        names = "SELECT DISTINCT qbcd_lookup FROM public_orders ORDER BY 1"
+        assert log.sql(names) == [(f'{{"d":{{"name":"{name}"}}}}',) for name in ("nine", "one", "two")]
 
 
 def noted(path: Path, events: int) -> Path:
@@ -271,7 +273,7 @@ def test_only_its_sink_knows_that_a_batch_has_no_more_events(file: TargetPlace, 
     """Ordinals are missing where events wait for a row of a lookup; of a batch of them all, the file is empty."""
     batches, _ = drawn(4)
     for batch in batches:
-        batch.made = [{**event, "lookup": {}} for event in batch.made]
+        batch.made = [{**event, "lookup": {"d": {"name": "Zoë"}}} for event in batch.made]
     batches[2].made = batches[2].made[:1] + batches[2].made[2:]
     paths = written(tmp_path, "jsonl", batches)
     paths[1].write_bytes(b"")
@@ -288,7 +290,8 @@ def test_only_its_sink_knows_that_a_batch_has_no_more_events(file: TargetPlace, 
     found = run(file, *paths, mode="log")
     assert (found.batches, found.present) == (2, 2)
     events = sum(len(batches[i].made) for i in (0, 2, 3))
-    assert file.sql("SELECT count(*) FROM public_orders") == [(events,)]
+    count = "SELECT qbcd_lookup, count(*) FROM public_orders GROUP BY 1"
+    assert file.sql(count) == [('{"d":{"name":"Zoë"}}', events)]
 
 
 def cut(paths: list[Path], place: int, data: bytes) -> list[Path]:
