@@ -128,7 +128,10 @@ class LoggedBatch:
 
     @property
     def may_wait(self) -> bool:
-        """Events can have waited for a row of a lookup, and be in a later batch; those with subscriptions cannot."""
+        """Events can have waited for a row of a lookup, and be in a later batch.
+
+        Those with subscriptions cannot.
+        """
         return self.added == ("lookup",)
 
     @property
