@@ -78,6 +78,10 @@ class Expressions(Collaborator, ABC):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
+    def united_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Return the value in a form that a UNION with NULL keeps, and that a column of its type can store."""
+        return value
+
     def compares_bytes(self, column: Column) -> bool:
         """Return True if `=` of a text of the column, or of an element, compares bytes."""
         return False
