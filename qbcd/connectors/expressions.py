@@ -79,7 +79,7 @@ class Expressions(Collaborator, ABC):
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
     def united_form(self, column: Column, value: exp.Expression) -> exp.Expression:
-        """Return the value in a form that a UNION with NULL keeps, and that a column of its type can store."""
+        """Return the value so that a UNION with NULL keeps it and its column can store it."""
         return value
 
     def compares_bytes(self, column: Column) -> bool:
