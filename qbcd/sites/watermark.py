@@ -208,7 +208,7 @@ def _counter(source: Source, session: Session, strategy: Watermarked, last: Wate
 
 
 def _counters(source: Source, session: Session, strategy: Watermarked) -> list[Counter]:
-    """Return what numbers the columns; refuse numbers that have become out of order since `prepare`."""
+    """Return the origins of the counters; refuse numbers that are not in order any more."""
     stream, watermarks = strategy.plan.stream, source.connector.require(SupportsWatermarks)
     found = [watermarks.counter_problem(session.connection, strategy.plan.table, c) for c in strategy.timestamps]
     refused = next((one.refused for one in found if one.refused), "")
