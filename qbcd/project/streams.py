@@ -35,7 +35,7 @@ class ProjectStreams:
         Args:
             new: All streams include those of new tables, which are not captured yet.
         """
-        if named := [streams] if isinstance(streams, str) else list(streams):
+        if named := names_of(streams):
             return named
         roster = self.roster()
         return [*roster.streams, *(roster.new if new else ())]
