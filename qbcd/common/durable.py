@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import uuid
@@ -20,12 +21,24 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
+def replaceable(path: Path) -> Path:
+    """Return the file to which a name leads; a new file may take its place.
+
+    Raises:
+        OSError: A device, a pipe or a folder has this name: a file in its place would destroy it.
+    """
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return path.resolve()
+
+
 def replace_text(path: Path, text: str) -> None:
     """Replace a file durably; a reader sees the old or the new content, never a part.
 
     Raises:
         OSError: It cannot be written; the old content stays.
     """
+    path = replaceable(path)
     with _attempt(path) as attempt, attempt.open("w", encoding="utf-8") as file:
         _write(file, text)
 

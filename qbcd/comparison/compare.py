@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qbcd.common.durable import sync
+from qbcd.common.durable import replaceable, sync
 from qbcd.common.temporary import TemporaryFolder
 from qbcd.comparison.by_driver_ranges import differing_rows_by_driver, why_all_travel
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
@@ -25,7 +25,7 @@ from qbcd.comparison.tables import is_address
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
+from qbcd.errors import ConfigError, LocalOutOfMemory, Refused, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
@@ -171,7 +171,14 @@ class DiffResult:
 
         Args:
             most: The number of events; default: all.
+
+        Raises:
+            Refused: The result is closed.
         """
+        if not self._release.alive:
+            raise Refused(
+                "the result of this comparison is closed", remedy="read it before: with qbcd.diff(..) as found:"
+            )
         if self._header is None or self._batch is None or not len(self):
             return
         part = range(len(self) if most is None else min(most, len(self)))
@@ -189,16 +196,18 @@ class DiffResult:
         Raises:
             ConfigError: The file cannot be written.
         """
-        target = Path(path)
-        attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+        target, attempt = Path(path), None
         try:
+            target = replaceable(target)
+            attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
             with attempt.open("w", encoding="utf-8") as file:
                 for piece in self.lines():
                     file.write("".join(f"{line}\n" for line in piece))
             sync(attempt)
             os.replace(attempt, target)
         except OSError as error:
-            attempt.unlink(missing_ok=True)
+            if attempt is not None:
+                attempt.unlink(missing_ok=True)
             what = f"{target} cannot be written: {error.strerror or error}"
             raise ConfigError(what, remedy="check the folder and its permissions") from None
 

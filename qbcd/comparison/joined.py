@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from qbcd.common.durable import replaceable
 from qbcd.common.temporary import TemporaryFolder
 from qbcd.config.files import FileFormat
 from qbcd.errors import ConfigError, LocalFailed, Refused
@@ -200,6 +201,8 @@ class FileJoin:
         found = self.result if self._planned else self.plan()
         attempt = path.with_name(f".{path.name}.attempt")
         try:
+            path = replaceable(path)
+            attempt = path.with_name(f".{path.name}.attempt")
             self._write(attempt)
             for one in self._files:
                 one.check_unchanged(ONCE)

@@ -327,7 +327,4 @@ def test_the_text_of_a_column_is_not_cut(new_place: Callable[[str], JdbcPlace], 
         place.execute("UPDATE T SET V = V || 'y', N = N + 1")
         project.run(once=True)
     values = [[event["after"][name] for name in "VND"] for event in events(tmp_path / "t" / "out", "t")]
-    assert values == [
-        ["x" * 299, f"-{digits}", "0001-01-01"],
-        ["x" * 299 + "y", f"-{digits[:-1]}8", "0001-01-01"],
-    ]
+    assert values == [["x" * 299, f"-{digits}", "0001-01-01"], ["x" * 299 + "y", f"-{digits[:-1]}8", "0001-01-01"]]

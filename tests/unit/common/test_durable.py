@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.common.durable import rewrite_text
+from qbcd.common.durable import replace_text, rewrite_text
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
@@ -40,3 +40,18 @@ def test_what_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.Monke
     rewrite_text(target, "new")
     assert target.stat().st_mode & 0o777 == 0o600, "its group is another one"
     assert chowned == [(os.getuid(), os.getgid()), (-1, os.getgid())]
+
+
+def test_only_a_regular_file_is_replaced(tmp_path: Path) -> None:
+    """As root a file in the place of /dev/null stops half of the machine."""
+    device, link = tmp_path / "device", tmp_path / "link"
+    os.mkfifo(device)
+    link.symlink_to(device)
+    for path in (device, link):
+        with pytest.raises(OSError, match="it is not a regular file"):
+            replace_text(path, "new")
+    assert device.is_fifo()
+    link.unlink()
+    link.symlink_to("new.txt")
+    replace_text(link, "new")
+    assert (os.readlink(link), (tmp_path / "new.txt").read_text()) == ("new.txt", "new")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from contextlib import closing
@@ -16,7 +17,7 @@ from qbcd.comparison import joined
 from qbcd.comparison.joined import FileJoin, JoinOptions, JoinResult
 from qbcd.comparison.operands import FileOperand
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, DumpRefused, Refused
+from qbcd.errors import ConfigError, DumpRefused, LocalFailed, Refused
 from qbcd.local.database import LocalDatabase
 from qbcd.model import Travel
 
@@ -93,6 +94,10 @@ def test_what_is_refused(tmp_path: Path) -> None:
         with pytest.raises(Refused, match=r"orders.csv has (two|several) rows"):
             run(tmp_path, method=method)
     assert not (tmp_path / "out.parquet").exists()
+    os.mkfifo(tmp_path / "out.parquet")
+    with pytest.raises(LocalFailed, match="it is not a regular file"):
+        run(tmp_path, method="hash")
+    (tmp_path / "out.parquet").unlink()
     lines, orders = str(tmp_path / "lines.csv"), str(tmp_path / "orders.csv")
     with pytest.raises(ConfigError, match="has no column 'id'"):
         FileJoin(lines, orders, JoinOptions(("order_no", "id")))
