@@ -22,14 +22,15 @@ def sync(path: Path) -> None:
 
 
 def replaceable(path: Path) -> Path:
-    """Return the file to which a name leads; a new file may take its place.
+    """Return the file that `path` leads to, which a new file may replace.
 
     Raises:
-        OSError: A device, a pipe or a folder has this name: a file in its place would destroy it.
+        OSError: It is a device or a pipe, such as `/dev/null`, which root would replace by a file.
     """
+    path = path.resolve()
     if path.exists() and not path.is_file():
-        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
-    return path.resolve()
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -38,7 +39,6 @@ def replace_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    path = replaceable(path)
     with _attempt(path) as attempt, attempt.open("w", encoding="utf-8") as file:
         _write(file, text)
 
@@ -51,7 +51,6 @@ def rewrite_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    path = path.resolve()
     status = path.stat()
     with _attempt(path) as attempt:
         handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -63,6 +62,7 @@ def rewrite_text(path: Path, text: str) -> None:
 @contextmanager
 def _attempt(path: Path) -> Iterator[Path]:
     """Yield a new name next to a file; what the block writes there replaces the file."""
+    path = replaceable(path)
     attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield attempt

@@ -196,18 +196,17 @@ class DiffResult:
         Raises:
             ConfigError: The file cannot be written.
         """
-        target, attempt = Path(path), None
+        target = Path(path)
+        attempt = target.resolve().with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
         try:
-            target = replaceable(target)
-            attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+            place = replaceable(target)
             with attempt.open("w", encoding="utf-8") as file:
                 for piece in self.lines():
                     file.write("".join(f"{line}\n" for line in piece))
             sync(attempt)
-            os.replace(attempt, target)
+            os.replace(attempt, place)
         except OSError as error:
-            if attempt is not None:
-                attempt.unlink(missing_ok=True)
+            attempt.unlink(missing_ok=True)
             what = f"{target} cannot be written: {error.strerror or error}"
             raise ConfigError(what, remedy="check the folder and its permissions") from None
 

@@ -107,7 +107,7 @@ def test_a_comparison_that_is_closed(workspace: Path) -> None:
     with qbcd.diff(workspace / "a.csv", workspace / "b.csv", key="id") as found:
         assert len(list(found)) == 1
         os.mkfifo(workspace / "pipe")
-        with pytest.raises(ConfigError, match="pipe cannot be written: it is not a regular file"):
+        with pytest.raises(ConfigError, match="pipe cannot be written: not a regular file"):
             found.write(workspace / "pipe")
     with pytest.raises(Refused, match="comparison is closed"):
         list(found)
