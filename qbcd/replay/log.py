@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from qbcd.common.wording import counted
 from qbcd.errors import ConfigError, Refused
@@ -37,7 +37,8 @@ _NOTE = re.compile(
 Notes = dict[Path, set[BatchKey]]  # each note with the batches of its files
 
 
-class Piece(NamedTuple):
+@dataclass
+class Piece:
     """A part of a batch: rows `first` to `last` of a file."""
 
     file: LogFile
@@ -96,7 +97,7 @@ class LoggedBatch:
             self.gap = self.gap or found
         last = self.pieces[-1] if self.pieces else None
         if last is not None and last.file is file and last.last == event.place:
-            self.pieces[-1] = last._replace(last=event.place + 1)
+            last.last += 1
         else:
             self.pieces.append(Piece(file, event.place, event.place + 1))
         self.last_ordinal = event.ordinal
@@ -180,6 +181,7 @@ def batches_of(named: Iterable[Path], *, every: bool = False) -> list[LoggedBatc
     found: dict[BatchKey, LoggedBatch] = {}
     stream = ""
     for file in _ordered(files):
+        batch: LoggedBatch | None = None
         for event in file.facts():
             stream = stream or event.stream
             if event.stream != stream:
@@ -188,10 +190,10 @@ def batches_of(named: Iterable[Path], *, every: bool = False) -> list[LoggedBatc
                     where=str(file.path),
                     remedy="replay each stream into a table of its own",
                 )
-            if event.key not in found:
-                found[event.key] = LoggedBatch.begun_by(event)
-            found[event.key].add(file, event)
-            notes[file.note].add(event.key)
+            if batch is None or event.key != batch.key:
+                batch = found.setdefault(event.key, LoggedBatch.begun_by(event))
+                notes[file.note].add(event.key)
+            batch.add(file, event)
     noted = _noted(notes, stream)
     if not found:
         raise Refused("the files have no events", remedy="name the files of other batches too")
