@@ -180,6 +180,7 @@ def prepare_stream(stream: Stream) -> Report:
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
+        stream.project.forget(stream.name)  # of a reset or an earlier prepare that was killed
         enroll(stream, held.row)
         if stream.settings.baseline_events:
             begin_subscriptions(stream, plan, held, report, rows_are_events=True)
@@ -265,6 +266,7 @@ def reset_stream(site: Site, *, discard: bool) -> None:
                 f"qbcd reset {stream} --discard drops them",
             )
         site.forget(held)
+        held.keeper.check()  # another process may have prepared it since
         site.context.project.forget(stream)
         forget_files(site.context)
 
@@ -280,6 +282,7 @@ def take_over_stream(site: Site) -> None:
     context = site.context
     with context.hold(reset=True, take_over=_await_quiet(context)) as held:
         site.forget(held)
+        held.keeper.check()
         context.project.forget(context.stream)
 
 

@@ -218,14 +218,43 @@ def _definition_problem(label: str, then: Mapping[str, Any], now: Mapping[str, A
     was, collated = (means.get("collated") or "another one" for means in (then, now))
     if was != collated:
         return f"the collation of {label} was recreated under its name: it was {was} and is {collated}"
-    labels = iter(now.get("labels", ()))
-    missing = next((one for one in then.get("labels", ()) if one not in labels), None)
+    missing = _missing(then.get("labels", ()), now.get("labels", ()))
     if missing is not None:
         return (
             f"labels of the enum of key {label} were renamed, dropped or put in another order: {missing!r} is not "
             "where it was"
         )
     return ""
+
+
+def _missing(then: Sequence[str], now: Sequence[str]) -> str | None:
+    """Return the first part of a definition that is not where it was.
+
+    Others may have been added anywhere.
+    """
+    parts = iter(now)
+    return next((one for one in then if one not in parts), None)
+
+
+def check_texts(stream: str, checkpoint: Mapping[str, Any], plan: StreamPlan, table: Table) -> None:
+    """Refuse a type whose definition gave other texts to the values of table and replica alike.
+
+    Raises:
+        SchemaChanged: Labels of an enum, or attributes of a composite, are not those of the last step.
+    """
+    means = checkpoint["shape"].get("means", {})
+    for name in (c.name for c in plan.columns):
+        now = table.column(name)
+        then = means.get(name, {}).get("texts", ())
+        missing = _missing(then, now.meaning(ordered=False).get("texts", ())) if now else None
+        if missing is not None:
+            raise SchemaChanged(
+                f"the type of column {name!r} of {table.label} was altered: {missing!r} is not where it was. Values in "
+                "table and replica have other texts now, so that no comparison shows which rows changed",
+                stream=stream,
+                remedy=f"undo it; or poll once with exclude: [{name}], then without it, and qbcd resend {stream} SINK; "
+                f"or qbcd reset {stream}",
+            )
 
 
 def _probe_query(source: Source, session: Session, stream: str, shape: Mapping[str, Any]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import uuid
@@ -18,6 +19,18 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def replaceable(path: Path) -> Path:
+    """Return the file that `path` leads to, which a new file may replace.
+
+    Raises:
+        OSError: It is a device or a pipe, such as `/dev/null`, which root would replace by a file.
+    """
+    path = path.resolve()
+    if path.exists() and not path.is_file():
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
+    return path
 
 
 def replace_text(path: Path, text: str) -> None:
@@ -38,7 +51,6 @@ def rewrite_text(path: Path, text: str) -> None:
     Raises:
         OSError: It cannot be written; the old content stays.
     """
-    path = path.resolve()
     status = path.stat()
     with _attempt(path) as attempt:
         handle = os.open(attempt, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -50,6 +62,7 @@ def rewrite_text(path: Path, text: str) -> None:
 @contextmanager
 def _attempt(path: Path) -> Iterator[Path]:
     """Yield a new name next to a file; what the block writes there replaces the file."""
+    path = replaceable(path)
     attempt = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         yield attempt

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from qbcd.common.durable import sync
+from qbcd.common.durable import replaceable, sync
 from qbcd.common.temporary import TemporaryFolder
 from qbcd.comparison.by_driver_ranges import differing_rows_by_driver, why_all_travel
 from qbcd.comparison.by_ranges import RangeCounts, differing_rows
@@ -190,13 +190,14 @@ class DiffResult:
             ConfigError: The file cannot be written.
         """
         target = Path(path)
-        attempt = target.with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
+        attempt = target.resolve().with_name(f".{target.name}.{uuid.uuid4().hex}.tmp")
         try:
+            place = replaceable(target)
             with attempt.open("w", encoding="utf-8") as file:
                 for piece in self.lines():
                     file.write("".join(f"{line}\n" for line in piece))
             sync(attempt)
-            os.replace(attempt, target)
+            os.replace(attempt, place)
         except OSError as error:
             attempt.unlink(missing_ok=True)
             what = f"{target} cannot be written: {error.strerror or error}"

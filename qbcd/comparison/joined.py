@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from qbcd.common.durable import replaceable
 from qbcd.common.temporary import TemporaryFolder
 from qbcd.config.files import FileFormat
 from qbcd.errors import ConfigError, LocalFailed, Refused
@@ -198,12 +199,13 @@ class FileJoin:
             LocalFailed: The file cannot be written, or the join of mishits failed.
         """
         found = self.result if self._planned else self.plan()
-        attempt = path.with_name(f".{path.name}.attempt")
+        attempt = path.resolve().with_name(f".{path.name}.attempt")
         try:
+            place = replaceable(path)
             self._write(attempt)
             for one in self._files:
                 one.check_unchanged(ONCE)
-            attempt.replace(path)
+            attempt.replace(place)
         except OSError as error:
             raise LocalFailed(
                 f"{path} cannot be written: {error.strerror or error}",

@@ -58,10 +58,10 @@ def enroll(stream: Stream, row: StreamRow) -> None:
 
     See docs/design/protocol.md#rule-22.
     """
+    if stream.enrichment is None or stream.enrichment.selects:
+        _refuse_abandoned(stream)
     if stream.enrichment is not None:
         stream.enrichment.enroll(row)
-    else:
-        _refuse_abandoned(stream)
     known = stream.project.acknowledged(stream.name)
     for name in stream.settings.sinks:
         if name not in known:
@@ -71,13 +71,20 @@ def enroll(stream: Stream, row: StreamRow) -> None:
 
 
 def _refuse_abandoned(stream: Stream) -> None:
-    """Refuse a stream without lookups whose events wait for a row of one."""
+    """Refuse a stream whose events wait for a row of a lookup, if nothing can deliver them.
+
+    It has no lookup any more; or subscriptions, which cannot match events that waited.
+    """
     waiting = stream.project.waiting_events(stream.name)
     if waiting:
+        late = 'missing: "null": the next poll delivers them without the row'
         raise Refused(
-            f"{counted(waiting, 'event waits', 'events wait')} for a row of a lookup that `enrich` no longer names",
+            f"{counted(waiting, 'event waits', 'events wait')} for a row of a lookup"
+            + (" that `enrich` no longer names" if stream.enrichment is None else ", not for subscriptions"),
             stream=stream.name,
-            remedy='name it again; with missing: "null" the next poll delivers them without the row',
+            remedy=f"name it again; with {late}"
+            if stream.enrichment is None
+            else f"first remove the stream from `subscriptions`, and name the lookup with {late}",
         )
 
 

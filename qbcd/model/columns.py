@@ -98,8 +98,8 @@ class Column:
             ordered: Values are compared for order too, not only for equality.
         """
         collated = self.fact("collated") if ordered or self.fact("nondeterministic") else ""
-        labels = self.fact("labels") if ordered else ""
-        known = {"collated": collated, "labels": json.loads(labels) if labels else None}
+        labels = json.loads(self.fact("labels") or "null")
+        known = {"collated": collated, "labels" if ordered else "texts": labels}
         return {name: value for name, value in known.items() if value}
 
     def with_fact(self, name: str, value: str) -> Column:

@@ -1,34 +1,44 @@
 """A log of events in files of the sinks `jsonl` and `parquet`.
 
-Its batches are in order, and are checked before one is applied.
+    files -> events, each added to its batch -> compared with the notes of the sinks -> batches in order
+
+A note says how many events a batch has. So each batch that is known is one of these, before any is applied:
+
+    whole      its events are there; ordinals may be missing if it has a note, since those events are in later batches
+    empty      its note says that it has no events, as if all of them waited for a row of a lookup
+    refused    events or files are missing, or no file and no note has its number
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from qbcd.common.wording import batch_number, counted
+from qbcd.common.wording import counted
 from qbcd.errors import ConfigError, Refused
 from qbcd.model import PART, WHOLE, BatchHeader, Consistency, ResentRows, Travel, digest_of
 from qbcd.replay.jsonl_log import JsonlFile
-from qbcd.replay.log_file import BatchKey, LogFile, Seen, place_of
+from qbcd.replay.log_file import BatchKey, EventFacts, LogFile, foreign, place_of
 from qbcd.replay.parquet_log import ParquetFile
 from qbcd.sinks.stored.parquet_files import MARKER
 from qbcd.stores.folders import read_json
 
 _FILES: dict[str, type[LogFile]] = {".jsonl": JsonlFile, ".parquet": ParquetFile}
-# A file of JSON lines or a folder of Parquet files, in the folder of its stream; and such a folder of a resend.
-_TARGET = re.compile(r"([^/]+)/(?:epoch=)?([0-9]+)(?:/batch_seq=|-)([0-9]+)(?:\.jsonl)?")
-_RESENT = re.compile(rf".+\.({WHOLE}|{PART})[0-9]+")
+# A note, in the folder of its stream or of a resend: of a file of JSON lines, or of a folder of Parquet files.
+_NOTE = re.compile(
+    rf"([^/]+?)(?:\.((?:{WHOLE}|{PART})[0-9]+))?/"
+    rf"(?:\.([0-9]+)-([0-9]+)\.jsonl\.fingerprint|epoch=([0-9]+)/batch_seq=([0-9]+)/{MARKER})"
+)
+Notes = dict[Path, set[BatchKey]]  # each note with the batches of its files
 
 
-class Piece(NamedTuple):
+@dataclass
+class Piece:
     """A part of a batch: rows `first` to `last` of a file."""
 
     file: LogFile
@@ -41,19 +51,69 @@ class LoggedBatch:
     """A batch of a log.
 
     Attributes:
-        key: Epoch, number and label.
-        seen: Facts of its events.
-        pieces: Its places in files, in order.
+        source: Of its events.
+        names: Names of the key columns; empty for a result of one row, None for rows without a key.
+        may_wait: Events can have waited for a row of a lookup; they are in a later batch then.
+        pieces: Its places in files, in order; none without events.
+        lacks_old: Some update or delete has no old values.
+        kinds: By column, the kinds of its values or the form that the file gives.
+        last_ordinal: The ordinal of the last event.
+        gap: The refusal of the first ordinals that are missing.
     """
 
     key: BatchKey
-    seen: Seen
+    stream: str
+    source: Any
+    ts_ms: int
+    names: tuple[str, ...] | None
+    may_wait: bool
     pieces: list[Piece] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    lacks_old: bool = False
+    kinds: dict[str, set[Any]] = field(default_factory=dict)
+    last_ordinal: int = -1
+    gap: Refused | None = None
+
+    @classmethod
+    def begun_by(cls, event: EventFacts) -> LoggedBatch:
+        """Return the batch of an event, still without events."""
+        return cls(event.key, event.stream, event.source, event.ts_ms, event.names, event.may_wait)
+
+    def add(self, file: LogFile, event: EventFacts) -> None:
+        """Add the next event.
+
+        Raises:
+            Refused: The batch has it, or it has another key.
+        """
+        if event.names != self.names:
+            raise foreign(file.path, event.place, "op, key and images do not match")
+        if event.ordinal != self.last_ordinal + 1:
+            before = f"follows event {self.last_ordinal}" if self.counts else "is its first one"
+            what = f"event {event.ordinal} of batch {self.key.number} {before}: events are missing, or there twice"
+            where = place_of(file.path, event.place)
+            found = Refused(what, where=where, remedy="name each file of the log once, and all of them as a whole")
+            if event.ordinal <= self.last_ordinal:
+                raise found
+            self.gap = self.gap or found
+        last = self.pieces[-1] if self.pieces else None
+        if last is not None and last.file is file and last.last == event.place:
+            last.last += 1
+        else:
+            self.pieces.append(Piece(file, event.place, event.place + 1))
+        self.last_ordinal = event.ordinal
+        self.counts[event.op] += 1
+        self.lacks_old = self.lacks_old or event.lacks_old
+        for name, kinds in event.kinds:
+            self.kinds.setdefault(name, set()).update(kinds)
+
+    def without_events(self, key: BatchKey) -> LoggedBatch:
+        """Return a batch without events, and with the columns of this one."""
+        return replace(self, key=key, pieces=[], counts=Counter(), lacks_old=False, gap=None)
 
     @property
-    def number(self) -> str:
-        """Its name in messages."""
-        return batch_number(self.key.epoch, self.key.seq) + (f".{self.key.label}" if self.key.label else "")
+    def size(self) -> int:
+        """Number of events."""
+        return sum(self.counts.values())
 
     @property
     def place(self) -> str:
@@ -62,34 +122,34 @@ class LoggedBatch:
 
     @property
     def is_baseline(self) -> bool:
-        """All of its events are rows that were there, and no part of them."""
-        return set(self.seen.counts) == {"r"} and not self.key.label.startswith(PART)
+        """It has all rows that there were, and no part of them."""
+        is_of_rows = set(self.counts) == {"r"} and not self.key.label
+        return is_of_rows or self.key.label.startswith(WHOLE)
 
     @property
     def can_be_first(self) -> bool:
         """It can be the first of a source without rows: a baseline, or all rows since then."""
-        ops = set(self.seen.counts)
-        return self.is_baseline or ("d" not in ops and ("u" not in ops or self.seen.lacks_old))
+        ops = set(self.counts)
+        return self.is_baseline or ("d" not in ops and ("u" not in ops or self.lacks_old))
 
     def header(self, columns: Sequence[tuple[str, Travel]]) -> BatchHeader:
         """Return the batch's header, with the forms of its columns."""
-        seen, source = self.seen, self.seen.source
         known: dict[str, Any] = {
-            "stream": seen.stream,
+            "stream": self.stream,
             "epoch": self.key.epoch,
             "seq": self.key.seq,
-            "ts_ms": seen.ts_ms,
-            "counts": dict(seen.counts),
+            "ts_ms": self.ts_ms,
+            "counts": dict(self.counts),
             "sinks": (),
             "fingerprint": self.fingerprint,
-            "source": str(source["name"]),
-            "table": str(source["table"]),
-            "strategy": str(source["strategy"]),
-            "consistency": _consistency(source["consistency"]),
-            "key": tuple(seen.key or ()),
+            "source": str(self.source["name"]),
+            "table": str(self.source["table"]),
+            "strategy": str(self.source["strategy"]),
+            "consistency": _consistency(self.source["consistency"]),
+            "key": tuple(self.names or ()),
             "columns": tuple(columns),
-            "before": not seen.lacks_old,
-            "one_row": seen.key == (),
+            "before": not self.lacks_old,
+            "one_row": self.names == (),
         }
         return ResentRows(**known, label=self.key.label) if self.key.label else BatchHeader(**known)
 
@@ -99,142 +159,163 @@ class LoggedBatch:
 
         Ids are equal only for equal events.
         """
-        seen = self.seen
-        return digest_of([seen.stream, *self.key, sorted(seen.counts.items()), seen.ts_ms if seen.size else 0])
+        return digest_of([self.stream, *self.key, sorted(self.counts.items()), self.ts_ms if self.size else 0])
 
 
 def _consistency(text: Any) -> Consistency:
     return "snapshot" if text == "snapshot" else "statement" if text == "statement" else "range"
 
 
-def files_of(named: Iterable[Path]) -> list[LogFile]:
-    """Return the files of a log, those of folders included.
+def batches_of(named: Iterable[Path], *, every: bool = False) -> list[LoggedBatch]:
+    """Return the batches of a log, in order.
+
+    Args:
+        named: Its files, or folders with them.
+        every: Every event counts, so that the rows of a replica do not stand for batches before them.
+
+    Raises:
+        ConfigError: A file does not exist, or has another ending.
+        Refused: A file is cut off or no log of events, events or batches are missing, or they are of several streams.
+    """
+    files, notes = _files_of(named)
+    found: dict[BatchKey, LoggedBatch] = {}
+    stream = ""
+    for file in _ordered(files):
+        batch: LoggedBatch | None = None
+        for event in file.facts():
+            stream = stream or event.stream
+            if event.stream != stream:
+                raise Refused(
+                    f"this is a log of stream {event.stream}, and another file is of stream {stream}",
+                    where=str(file.path),
+                    remedy="replay each stream into a table of its own",
+                )
+            if batch is None or event.key != batch.key:
+                batch = found.setdefault(event.key, LoggedBatch.begun_by(event))
+                notes[file.note].add(event.key)
+            batch.add(file, event)
+    noted = _noted(notes, stream)
+    if not found:
+        raise Refused("the files have no events", remedy="name the files of other batches too")
+    batches = _whole(found, noted)
+    _refuse_gaps(batches, every=every)
+    return batches
+
+
+def events_of(batch: LoggedBatch, header: BatchHeader) -> Iterator[Any]:
+    """Yield the typed events of a batch, in pieces."""
+    for piece in batch.pieces:
+        yield from piece.file.events(header, piece.first, piece.last)
+
+
+def _files_of(named: Iterable[Path]) -> tuple[list[LogFile], Notes]:
+    """Return the files of a log and the notes about them, those in folders included.
 
     Raises:
         ConfigError: A file does not exist, or has another ending.
     """
     found: dict[Path, None] = {}
+    notes: Notes = {}
     for path in named:
         if path.is_dir():
-            inside = [one for one in sorted(path.rglob("*")) if one.suffix in _FILES and not _is_hidden(one, path)]
-            if not inside and not empty_batches([path]):
+            inside = [one for one in sorted(path.rglob("*")) if not _is_hidden(one.parent, path)]
+            files = [one for one in inside if one.suffix in _FILES and one.name[0] not in "._"]
+            marks = [one for one in inside if one.name == MARKER and _NOTE.search(one.absolute().as_posix())]
+            if not files and not marks:
                 raise ConfigError(f"{path} has no files of events", remedy="name a folder of a sink jsonl or parquet")
-            found |= dict.fromkeys(inside)
+            found |= dict.fromkeys(files)
+            notes |= {mark: set() for mark in marks}
         elif not path.is_file():
             raise ConfigError(f"{path} does not exist", remedy="check the path")
         elif path.suffix not in _FILES:
             raise ConfigError(f"{path} is no file of events", remedy=f"its name must end in {' or '.join(_FILES)}")
         else:
             found[path] = None
-    if not found:
+    if not found and not notes:
         raise ConfigError("no files are named", remedy="name files or folders of a sink jsonl or parquet")
-    files = [_FILES[path.suffix](path) for path in found]
-    return [file for file in files if not (_empty(_target_of(file.path)) and file.has_no_events())]
-
-
-def empty_batches(named: Iterable[Path]) -> set[tuple[int, int]]:
-    """Return epoch and number of the batches that have no events, by the notes of their sinks."""
-    found: set[tuple[int, int]] = set()
-    for path in named:
-        inside = [*path.rglob("*.jsonl"), *path.rglob(MARKER)] if path.is_dir() else [path]
-        for one in inside:
-            found |= _empty(_target_of(one))
-    return found
-
-
-def _target_of(path: Path) -> Path:
-    """Return a file of JSON lines itself, and the folder of another one."""
-    return path if path.suffix == ".jsonl" else path.parent
-
-
-def _empty(target: Path) -> set[tuple[int, int]]:
-    """Return the batches without events of a file of lines, or of a folder of Parquet."""
-    match = _TARGET.fullmatch("/".join(target.absolute().parts[-3 if target.suffix != ".jsonl" else -2 :]))
-    note = read_json(JsonlFile(target).note if target.suffix == ".jsonl" else target / MARKER)
-    if match is None or not note or _RESENT.fullmatch(match[1]):
-        return set()
-    epoch, last = int(match[2]), int(match[3])
-    batches = note.get("batches", [[last, "", note.get("events")]])
-    return {(epoch, seq) for seq, _, events in batches if events == 0}
+    made = [_FILES[path.suffix](path) for path in found]
+    return made, notes | {file.note: set() for file in made}
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:
     return any(part[0] in "._" for part in path.relative_to(folder).parts)
 
 
-def batches_of(
-    files: Sequence[LogFile], empty: Collection[tuple[int, int]] = (), *, every: bool = False
-) -> list[LoggedBatch]:
-    """Return the batches of files, in order.
+def _ordered(files: Iterable[LogFile]) -> list[LogFile]:
+    """Return the files that have events, by the first one."""
+    firsts = [(event.key.order, event.ordinal, i, file) for i, file in enumerate(files) if (event := file.first())]
+    return [file for *_, file in sorted(firsts, key=lambda one: one[:3])]
 
-    Args:
-        empty: Epochs and numbers of batches without events, which no file has.
-        every: Every event counts, so that the rows of a replica do not stand for batches before them.
+
+def _noted(notes: Notes, stream: str) -> dict[BatchKey, tuple[int, Path]]:
+    """Return the number of events of each batch by its sink's note, and the note's target.
 
     Raises:
-        Refused: A file is cut off or no log of events, events or batches are missing, or they are of several streams.
+        Refused: Files without events have no note, or a folder of Parquet files is not complete.
     """
-    ordered = sorted(files, key=lambda file: file.first())
-    found: dict[BatchKey, LoggedBatch] = {}
-    for file in ordered:
-        for key, seen, first, last in file.runs():
-            _join(found, key, seen, Piece(file, first, last))
-    batches = sorted(found.values(), key=lambda batch: batch.key.order)
-    _refuse_mixed(batches)
-    if not batches:
-        raise Refused("the files have no events", remedy="name the files of other batches too")
-    batches = _with_empty(batches, empty)
-    _refuse_gaps(batches, every=every)
-    for batch in batches:
-        _refuse_incomplete(batch)
-    return batches
-
-
-def _join(found: dict[BatchKey, LoggedBatch], key: BatchKey, seen: Seen, piece: Piece) -> None:
-    """Add a run of events to its batch."""
-    batch, number = found.get(key), LoggedBatch(key, seen).number
-    refusal = Refused(
-        f"event {seen.first_ordinal} of batch {number} follows event {batch.seen.last_ordinal}"
-        if batch is not None
-        else f"batch {number} begins with event {seen.first_ordinal}",
-        where=place_of(piece.file.path, piece.first),
-        remedy="name each file of the log once, and all of them",
-    )
-    if batch is None:
-        if seen.first_ordinal and not seen.may_wait:
-            raise refusal
-        seen.gap = refusal if seen.first_ordinal else seen.gap
-        found[key] = LoggedBatch(key, seen, [piece])
-    else:
-        batch.seen.extend(seen, refusal)
-        batch.pieces.append(piece)
-
-
-def _with_empty(batches: Sequence[LoggedBatch], empty: Collection[tuple[int, int]]) -> list[LoggedBatch]:
-    """Return batches, with those without events in an epoch that has some with events.
-
-    They have the columns of the batch before, or else of the one after.
-    """
-    found = list(batches)
-    known = {batch.key[:2] for batch in batches if not batch.key.label}
-    for epoch, seq in sorted(set(empty) - known):
-        near = [batch for batch in batches if batch.key.epoch == epoch]
-        if near:
-            like = max((one for one in near if one.key.seq <= seq), key=lambda one: one.key.order, default=near[0]).seen
-            source = {**like.source, "batch_seq": seq}
-            seen = replace(like, source=source, counts=Counter(), gap=None, lacks_old=False)
-            found.append(LoggedBatch(BatchKey(epoch, seq), seen))
-    return sorted(found, key=lambda batch: batch.key.order)
-
-
-def _refuse_mixed(batches: Sequence[LoggedBatch]) -> None:
-    for batch in batches[1:]:
-        if batch.seen.stream != batches[0].seen.stream:
+    found: dict[BatchKey, tuple[int, Path]] = {}
+    known = {_folder_of(path) for path, keys in notes.items() if keys}
+    for path, keys in notes.items():
+        note, place = read_json(path), _target_of(path)
+        name = _NOTE.search(path.absolute().as_posix())
+        if name is not None and path.name == MARKER and note is None:
             raise Refused(
-                f"this is a log of stream {batch.seen.stream}, and another file is of stream {batches[0].seen.stream}",
-                where=batch.place,
-                remedy="replay each stream into a table of its own",
+                f"the folder has no {MARKER}: its batch is not complete",
+                where=str(place),
+                remedy="copy the folder again, as a whole",
             )
+        if not keys and (name is None or not note):
+            raise foreign(place, None, "the file is empty, and no note of its sink says so")
+        if not note or (not keys and name and name[1] != stream and _folder_of(path) not in known):
+            continue  # another stream without events
+        key = next(iter(keys), None) or _key_of(name)
+        if "batches" in note:
+            found |= {key._replace(seq=seq): (events, place) for seq, _, events in note["batches"]}
+        elif len(keys) < 2 and isinstance(note.get("events"), int):
+            found[key] = note["events"], place
+    return found
+
+
+def _key_of(name: Any) -> BatchKey:
+    """Return the batch that a note has in its name."""
+    return BatchKey(int(name[3] or name[5]), int(name[4] or name[6]), name[2] or "")
+
+
+def _target_of(note: Path) -> Path:
+    """Return the file or folder that a note is about."""
+    return note.parent if note.name == MARKER else note.with_name(note.name[1:].removesuffix(".fingerprint"))
+
+
+def _folder_of(note: Path) -> Path:
+    """Return the folder of the stream."""
+    return note.parents[2 if note.name == MARKER else 0]
+
+
+def _whole(found: dict[BatchKey, LoggedBatch], noted: dict[BatchKey, tuple[int, Path]]) -> list[LoggedBatch]:
+    """Return the batches in order, with those that have no events by their notes.
+
+    These have the columns of the batch before, or else of the first one.
+
+    Raises:
+        Refused: Events are missing.
+    """
+    for key, (events, place) in noted.items():
+        size = found[key].size if key in found else 0
+        if size != events:
+            raise Refused(
+                f"{counted(size, 'event')} of batch {key.number} are there, and its sink wrote {events:,}",
+                where=found[key].place if key in found else str(place),
+                remedy="copy its files again, as a whole",
+            )
+    batches = sorted(found.values(), key=lambda batch: batch.key.order)
+    for batch in batches:
+        if batch.gap is not None and not (batch.may_wait and batch.key in noted):
+            raise batch.gap
+    empty = []
+    for key in noted.keys() - found.keys():
+        before = [batch for batch in batches if batch.key.order < key.order]
+        empty.append((before or batches[:1])[-1].without_events(key))
+    return sorted([*batches, *empty], key=lambda batch: batch.key.order)
 
 
 def _refuse_gaps(batches: Sequence[LoggedBatch], *, every: bool) -> None:
@@ -248,32 +329,7 @@ def _refuse_gaps(batches: Sequence[LoggedBatch], *, every: bool) -> None:
         wanted = before.key.seq + (0 if after.key.label else 1)
         if after.key.seq != wanted:
             raise Refused(
-                f"batch {after.number} follows batch {before.number}: the batches between are missing",
+                f"batch {after.key.number} follows batch {before.key.number}: the batches between are missing",
                 where=after.place,
                 remedy="name their files too",
             )
-
-
-def _refuse_incomplete(batch: LoggedBatch) -> None:
-    """Compare a batch with the number of events that its sink noted.
-
-    A missing note is not compared, unless ordinals are missing: they can be those of events that waited.
-    """
-    is_proven = False
-    for file in (piece.file for piece in batch.pieces):
-        noted = file.noted(batch.key.seq)
-        if noted not in (None, batch.seen.size):
-            raise Refused(
-                f"{counted(batch.seen.size, 'event')} of batch {batch.number} are there, and its sink wrote {noted:,}",
-                where=str(file.path),
-                remedy="copy its files again, as a whole",
-            )
-        is_proven = is_proven or noted is not None
-    if batch.seen.gap is not None and not is_proven:
-        raise batch.seen.gap
-
-
-def events_of(batch: LoggedBatch, header: BatchHeader) -> Iterator[Any]:
-    """Yield the typed events of a batch, in pieces."""
-    for piece in batch.pieces:
-        yield from piece.file.events(header, piece.first, piece.last)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from qbcd.common.wording import batch_number
 from qbcd.errors import Refused
-from qbcd.model import PART, WHOLE, BatchHeader, Travel
-from qbcd.stores.folders import read_json
+from qbcd.model import PART, WHOLE, BatchHeader
 
 OPS = frozenset("curd")
 SOURCE = ("name", "table", "strategy", "consistency", "epoch", "batch_seq")
@@ -31,101 +30,51 @@ class BatchKey(NamedTuple):
         """Its place in the log: the rows of a replica come after the batch with their number."""
         return self.epoch, self.seq, int(self.label.rpartition("-")[2]) if self.label else 0, self.label
 
+    @property
+    def number(self) -> str:
+        """Its name in messages."""
+        return batch_number(self.epoch, self.seq) + (f".{self.label}" if self.label else "")
 
-@dataclass
-class Seen:
-    """Facts of the events of a batch, or of a part of it.
+
+class EventFacts(NamedTuple):
+    """Facts of an event.
 
     Attributes:
-        key: Names of the key columns; empty for a result of one row, None for rows without a key.
-        last_ordinal: The ordinal of the last event.
-        may_wait: Events of the batch can have waited for a row of a lookup; they are in a later batch then.
-        gap: The refusal of ordinals that are missing, unless the sink's note shows that their events waited.
-        lacks_old: Some update or delete has no old values.
-        kinds: By column, the kinds of its values or the form that the file gives.
+        place: Its line or row in the file, from 0.
+        lacks_old: It is an update or a delete without old values.
+        names: Names of the key columns; empty for a result of one row, None for rows without a key.
+        may_wait: It has a lookup, so that events of its batch can have waited and be in a later one.
+        kinds: By column, the kinds of its values, or the form that the file gives. They may come with the first event
+            of a batch alone.
     """
 
+    place: int
     stream: str
-    source: Mapping[str, Any]
+    key: BatchKey
+    ordinal: int
+    op: str
+    lacks_old: bool
     ts_ms: int
-    key: tuple[str, ...] | None
-    first_ordinal: int
-    last_ordinal: int
+    source: Mapping[str, Any]
+    names: tuple[str, ...] | None
     may_wait: bool
-    gap: Refused | None = None
-    counts: Counter[str] = field(default_factory=Counter)
-    lacks_old: bool = False
-    kinds: dict[str, set[Any]] = field(default_factory=dict)
-
-    @property
-    def size(self) -> int:
-        """Number of events."""
-        return sum(self.counts.values())
-
-    def follow(self, ordinal: int, place: str) -> None:
-        """Note the ordinal of the next event.
-
-        Raises:
-            Refused: Events before it are missing, and cannot have waited.
-        """
-        self._follow(
-            ordinal,
-            Refused(
-                f"event {ordinal} follows event {self.last_ordinal}: events are missing",
-                where=place,
-                remedy="copy the file again, as a whole",
-            ),
-        )
-        self.last_ordinal = ordinal
-
-    def extend(self, other: Seen, refusal: Refused) -> None:
-        """Add the events of the next part.
-
-        Raises:
-            Refused: Events between are missing, and cannot have waited.
-        """
-        self._follow(other.first_ordinal, refusal)
-        self.last_ordinal, self.gap = other.last_ordinal, self.gap or other.gap
-        self.counts += other.counts
-        self.lacks_old = self.lacks_old or other.lacks_old
-        for name, kinds in other.kinds.items():
-            self.kinds.setdefault(name, set()).update(kinds)
-
-    def _follow(self, ordinal: int, refusal: Refused) -> None:
-        if ordinal == self.last_ordinal + 1:
-            return
-        if ordinal <= self.last_ordinal or not self.may_wait:
-            raise refusal
-        self.gap = self.gap or refusal
+    kinds: Iterable[tuple[str, Iterable[Any]]]
 
 
 class LogFile(ABC):
-    """A file of events.
-
-    Attributes:
-        batches: Number of batches in it, once `runs` was read.
-    """
+    """A file of events."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.batches = path, 0
+        self.path = path
+
+    def first(self) -> EventFacts | None:
+        """Return the facts of the first event; None without any."""
+        with closing(self.facts()) as found:
+            return next(found, None)
 
     @abstractmethod
-    def first(self) -> tuple[int, int, int, str, int]:
-        """Return place and ordinal of its first event, to sort files.
-
-        Raises:
-            Refused: It is no file of events.
-        """
-
-    @abstractmethod
-    def has_no_events(self) -> bool:
-        """Return True if it has no event."""
-
-    @abstractmethod
-    def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
-        """Yield each run of events of one batch: its facts, and its places in the file.
-
-        The places are those of its first event and after its last.
+    def facts(self) -> Generator[EventFacts, None, None]:
+        """Yield the facts of each event.
 
         Raises:
             Refused: An event is no event of qbcd, or the file is cut off.
@@ -139,29 +88,10 @@ class LogFile(ABC):
             Refused: A value does not fit its column.
         """
 
-    @abstractmethod
-    def form_of(self, kinds: set[Any]) -> Travel | None:
-        """Return the form of a column by the kinds of its values; None if a file does not show it."""
-
-    def noted(self, seq: int) -> int | None:
-        """Return the number of events that the sink noted for a batch of this file.
-
-        Return None without a note.
-        """
-        note = read_json(self.note) or {}
-        rolled = {number: events for number, _, events in note.get("batches", ())}
-        events = rolled.get(seq) if rolled else note.get("events") if self.batches == 1 else None
-        return events if isinstance(events, int) else None
-
     @property
     @abstractmethod
     def note(self) -> Path:
-        """The sink's note about the batch."""
-
-
-def may_wait(fields: Collection[str]) -> bool:
-    """Return True if events with these fields can have waited; those with subscriptions cannot."""
-    return "lookup" in fields and "subscriptions" not in fields
+        """The sink's note about its batches, which other files may share."""
 
 
 def place_of(path: Path, line: int) -> str:
@@ -175,6 +105,15 @@ def foreign(path: Path, line: int | None, what: str) -> Refused:
         f"this is no event of qbcd: {what}",
         where=str(path) if line is None else place_of(path, line),
         remedy="name files that a sink of type jsonl or parquet has written",
+    )
+
+
+def unfit(place: str, column: str, kind: pa.DataType) -> Refused:
+    """Return the error for a value that does not fit the type of its column."""
+    return Refused(
+        f"the value of column {column} is not of type {kind}",
+        where=place,
+        remedy="change the column's type in the target, or replay into a new table",
     )
 
 
@@ -197,3 +136,8 @@ def key_of(event_id: Any, source: Any) -> tuple[str, BatchKey, int]:
     if (source["epoch"], source["batch_seq"]) != key[:2]:
         raise ValueError("its event_id and its source name different batches")
     return stream, key, int(ordinal)
+
+
+def may_wait(fields: Collection[str]) -> bool:
+    """Return True if events with these fields can have waited; those with subscriptions cannot."""
+    return "lookup" in fields and "subscriptions" not in fields

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet
 from typing_extensions import override
 
@@ -14,8 +15,10 @@ from qbcd.errors import Refused
 from qbcd.local.arrow import EVENTS_PER_PIECE, event_schema
 from qbcd.model import BatchHeader, Travel, TravelKind
 from qbcd.model.wire import EVENT_FIELDS
-from qbcd.replay.log_file import OPS, BatchKey, LogFile, Seen, foreign, key_of, may_wait, place_of
+from qbcd.replay.jsonl_log import compact
+from qbcd.replay.log_file import OPS, BatchKey, EventFacts, LogFile, foreign, key_of, may_wait, unfit
 from qbcd.sinks.stored.parquet_files import MARKER
+from qbcd.sinks.table.flat_rows import json_values
 
 _FACTS = ["op", "source", "event_id", "ts_ms"]
 _KINDS: dict[str, TravelKind] = {
@@ -32,19 +35,6 @@ _KINDS: dict[str, TravelKind] = {
 
 class ParquetFile(LogFile):
     """A file of typed events."""
-
-    @override
-    def first(self) -> tuple[int, int, int, str, int]:
-        with self._open() as file:
-            for piece in file.iter_batches(batch_size=1, columns=_FACTS):
-                _, key, ordinal = self._key(piece.to_pylist()[0], 0)
-                return (*key.order, ordinal)
-        raise foreign(self.path, None, "the file has no rows")
-
-    @override
-    def has_no_events(self) -> bool:
-        with self._open() as file:
-            return not file.metadata.num_rows
 
     @property
     @override
@@ -64,40 +54,26 @@ class ParquetFile(LogFile):
         return file
 
     @override
-    def runs(self) -> Iterator[tuple[BatchKey, Seen, int, int]]:
-        self.batches = 0
-        run: tuple[BatchKey, Seen, int] | None = None
-        row = 0
+    def facts(self) -> Generator[EventFacts, None, None]:
+        row, known = 0, BatchKey(0, 0)
         with self._open() as file:
-            schema = file.schema_arrow
-            for piece in file.iter_batches(columns=[*_FACTS, "before"]):
+            key, image = file.schema_arrow.field("key").type, file.schema_arrow.field("after").type
+            names = tuple(field.name for field in key) if pa.types.is_struct(key) else None
+            kinds = [(field.name, (_travel(field.type),)) for field in image]
+            waits = may_wait(file.schema_arrow.names)
+            for piece in file.iter_batches(batch_size=EVENTS_PER_PIECE, columns=[*_FACTS, "before"]):
                 old = piece.column("before").is_valid().to_pylist()
                 for fact, has_old in zip(piece.select(_FACTS).to_pylist(), old, strict=True):
-                    stream, key, ordinal = self._key(fact, row)
-                    if run is None or key != run[0]:
-                        if run is not None:
-                            yield *run, row
-                        run = key, _begun(stream, ordinal, fact, schema), row
-                        self.batches += 1
-                    else:
-                        run[1].follow(ordinal, place_of(self.path, row))
-                    row += 1
-                    run[1].counts[fact["op"]] += 1
-                    run[1].lacks_old = run[1].lacks_old or (fact["op"] in "ud" and not has_old)
-        if run is not None:
-            yield *run, row
-
-    def _key(self, fact: Any, row: int) -> tuple[str, BatchKey, int]:
-        if fact["op"] not in OPS:
-            raise foreign(self.path, row, f"its op is {fact['op']!r}")
-        try:
-            return key_of(fact["event_id"], fact["source"])
-        except ValueError as error:
-            raise foreign(self.path, row, str(error)) from None
-
-    @override
-    def form_of(self, kinds: set[Any]) -> Travel | None:
-        return next(iter(kinds)) if len(kinds) == 1 else None
+                    op, source, event_id, ts_ms = (fact[name] for name in _FACTS)
+                    if op not in OPS:
+                        raise foreign(self.path, row, f"its op is {op!r}")
+                    try:
+                        stream, batch, ordinal = key_of(event_id, source)
+                    except ValueError as error:
+                        raise foreign(self.path, row, str(error)) from None
+                    lacks_old, new = op in "ud" and not has_old, kinds if batch != known else ()
+                    yield EventFacts(row, stream, batch, ordinal, op, lacks_old, int(ts_ms), source, names, waits, new)
+                    row, known = row + 1, batch
 
     @override
     def events(self, header: BatchHeader, first: int, last: int) -> Iterator[pa.RecordBatch]:
@@ -107,17 +83,29 @@ class ParquetFile(LogFile):
                 part = piece.slice(max(0, first - done), max(0, min(last, done + piece.num_rows) - max(first, done)))
                 done += piece.num_rows
                 if part.num_rows:
-                    yield pa.RecordBatch.from_arrays(
-                        [part.column(name).cast(schema.field(name).type) for name in schema.names], schema=schema
-                    )
+                    arrays = [self._column(part.column(field.name), field) for field in schema]
+                    yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
+    def _column(self, values: pa.Array, field: pa.Field) -> pa.Array:
+        """Return values of a column, or of the columns of a struct, in a type.
 
-def _begun(stream: str, ordinal: int, fact: Any, schema: pa.Schema) -> Seen:
-    key, image = schema.field("key").type, schema.field("after").type
-    names = tuple(field.name for field in key) if pa.types.is_struct(key) else None
-    seen = Seen(stream, fact["source"], int(fact["ts_ms"]), names, ordinal, ordinal, may_wait(schema.names))
-    seen.kinds = {field.name: {_travel(field.type)} for field in image}
-    return seen
+        Raises:
+            Refused: One does not fit.
+        """
+        wanted, mine = field.type, values.type
+        if wanted == mine:
+            return values
+        if pa.types.is_struct(wanted) and pa.types.is_struct(mine):
+            places = {one.name: i for i, one in enumerate(mine)}
+            parts = [self._column(pc.struct_field(values, [places[one.name]]), one) for one in wanted]
+            return pa.StructArray.from_arrays(parts, fields=list(wanted), mask=values.is_null())
+        if pa.types.is_string(wanted):  # as JSON has them
+            found: list[Any] = json_values(values, _travel(mine))
+            return pa.array([one if one is None or isinstance(one, str) else compact(one) for one in found], wanted)
+        try:
+            return values.cast(wanted)
+        except pa.ArrowException:
+            raise unfit(str(self.path), field.name, wanted) from None
 
 
 def _travel(kind: pa.DataType) -> Travel:

@@ -14,23 +14,17 @@ from typing import Any
 
 from qbcd.common.wording import batch_number
 from qbcd.errors import DeliveryError, Refused
-from qbcd.model import Travel, TravelKind
-from qbcd.replay.log import LoggedBatch, batches_of, empty_batches, events_of, files_of
+from qbcd.model import Travel
+from qbcd.replay.forms import form_in
+from qbcd.replay.log import LoggedBatch, batches_of, events_of
 from qbcd.replay.target import ReplayTarget
 from qbcd.sinks.table.databases import TargetDatabase, target_at
-from qbcd.sinks.table.databases.base import decimal_size
 from qbcd.sinks.table.frame import apply_batch, last_record
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.record import TableOwner, TableRecord
 from qbcd.sinks.table.write import TargetWrite
 
 PROJECT = "qbcd replay"  # in the record of the target, instead of a project's id
-# The forms that JSON text may have in a column of the target, the first that fits.
-_FORMS: dict[str, tuple[TravelKind, ...]] = {
-    "text": ("text", "date", "timestamp", "timestamptz", "time", "binary"),
-    "int64": ("int64", "int32", "int16", "uint64", "float64", "float32"),
-    "float64": ("float64", "float32"),
-}
 
 
 @dataclass(frozen=True)
@@ -59,23 +53,23 @@ def replay(named: Sequence[Path], target: ReplayTarget, options: TableOptions, *
         Refused: A file is cut off or foreign, or batches are missing.
         DeliveryError: The target refused; batches before are applied.
     """
-    batches = batches_of(files_of(named), empty_batches(named), every=options.mode == "log")
+    is_log = options.mode == "log"
+    batches = batches_of(named, every=is_log)
     database = target_at(target.url, target.schema)
     plain = target.table.replace("{", "{{").replace("}", "}}")
     options = replace(options, table=plain)
-    owner = TableOwner(PROJECT, batches[0].seen.stream, target.label)
+    owner = TableOwner(PROJECT, batches[0].stream, target.label)
     write = TargetWrite(database, options, batches[0].header(_bare(batches)), owner, from_empty=from_empty)
     with _named(target):
         record, types = last_record(write)
-    left = _begun(_after(batches, record, every=options.mode == "log"), record)
-    if options.mode != "log":
-        _refuse_without_baseline(left, record, from_empty=from_empty)
+    left = _after(batches, record, every=is_log)
+    left = [*_startable(left, record, any_first=is_log, from_empty=from_empty)]
     forms = _forms(batches, database, types)
     for batch in left:
         header = batch.header([(name, forms[name]) for name in _ordered(batch)])
         with _named(target):
             apply_batch(replace(write, header=header), partial(events_of, batch, header))
-    return Replayed(owner.stream, len(left), sum(batch.seen.size for batch in left), len(batches) - len(left))
+    return Replayed(owner.stream, len(left), sum(batch.size for batch in left), len(batches) - len(left))
 
 
 @contextmanager
@@ -91,32 +85,35 @@ def _named(target: ReplayTarget) -> Iterator[None]:
         raise
 
 
-def _begun(left: Sequence[LoggedBatch], record: TableRecord | None) -> list[LoggedBatch]:
-    """Return batches without those at the beginning of an epoch that have no events.
+def _startable(
+    left: Sequence[LoggedBatch], record: TableRecord | None, *, any_first: bool, from_empty: bool
+) -> Iterator[LoggedBatch]:
+    """Yield batches, without those at the beginning of an epoch that have no events.
 
     The next one is then the first of the epoch.
+
+    Args:
+        any_first: Any batch can be the first one.
+
+    Raises:
+        Refused: An epoch begins without the rows that were there.
     """
-    epoch, found = None if record is None else record.epoch, []
-    for batch in left:
-        if batch.seen.size or batch.key.epoch == epoch:
-            epoch = batch.key.epoch
-            found.append(batch)
-    return found
-
-
-def _refuse_without_baseline(left: Sequence[LoggedBatch], record: TableRecord | None, *, from_empty: bool) -> None:
-    """Refuse an epoch that begins without the rows that were there."""
     epoch = None if record is None else record.epoch
     for batch in left:
-        if batch.key.epoch != epoch and not batch.is_baseline and not (from_empty and batch.can_be_first):
-            why = "it changes rows" if from_empty else "rows"
-            raise Refused(
-                f"the log begins with batch {batch.number}, which is no baseline: {why} from before are not in it",
-                where=batch.place,
-                remedy="name the files of the baseline or of a resend too"
-                + ("" if from_empty else "; or --from-empty if the source had no rows"),
-            )
+        if batch.key.epoch != epoch:
+            if not batch.size and not batch.is_baseline:
+                continue
+            if not (any_first or batch.is_baseline or (from_empty and batch.can_be_first)):
+                why = "it changes rows" if from_empty else "rows"
+                raise Refused(
+                    f"the log begins with batch {batch.key.number}, which is no baseline: {why} from before are not "
+                    "in it",
+                    where=batch.place,
+                    remedy="name the files of the baseline or of a resend too"
+                    + ("" if from_empty else "; or --from-empty if the source had no rows"),
+                )
         epoch = batch.key.epoch
+        yield batch
 
 
 def _bare(batches: Sequence[LoggedBatch]) -> list[tuple[str, Travel]]:
@@ -125,8 +122,8 @@ def _bare(batches: Sequence[LoggedBatch]) -> list[tuple[str, Travel]]:
 
 def _ordered(batch: LoggedBatch) -> list[str]:
     """Return the batch's columns, those of its key first."""
-    key = batch.seen.key or ()
-    return [*key, *(name for name in batch.seen.kinds if name not in key)]
+    key = batch.names or ()
+    return [*key, *(name for name in batch.kinds if name not in key)]
 
 
 def _after(batches: list[LoggedBatch], record: TableRecord | None, *, every: bool) -> list[LoggedBatch]:
@@ -145,17 +142,17 @@ def _after(batches: list[LoggedBatch], record: TableRecord | None, *, every: boo
         if batches[i].fingerprint == record.fingerprint:
             return batches[i + 1 :]
     last, first = batch_number(record.epoch, record.seq), batches[0]
-    if same:
+    if same and not batches[same[0]].key.label:
         raise Refused(
-            f"the table has another batch {last}: it is of another log",
+            f"the table has another batch {last}, or rows of a resend after it",
             where=batches[same[0]].place,
-            remedy="replay into another table",
+            remedy="name the files of its resends too; or replay another log into another table",
         )
-    later = [one for one in batches if one.key[:2] > (record.epoch, record.seq)]
+    later = [one for one in batches if (*one.key[:2], one.key.label) > (record.epoch, record.seq, "")]
     gap = first.key.epoch == record.epoch and first.key.seq > record.seq + (0 if first.key.label else 1)
     if gap and (every or not first.is_baseline):
         raise Refused(
-            f"the table has batch {last}, and the log begins with batch {first.number}",
+            f"the table has batch {last}, and the log begins with batch {first.key.number}",
             where=first.place,
             remedy="name the files of the batches between too",
         )
@@ -163,33 +160,9 @@ def _after(batches: list[LoggedBatch], record: TableRecord | None, *, every: boo
 
 
 def _forms(batches: Sequence[LoggedBatch], database: TargetDatabase, types: dict[str, str]) -> dict[str, Travel]:
-    """Return the form of each column.
-
-    It is that of the files, and for JSON the one that the target's column can hold.
-    """
+    """Return the form of each column."""
     kinds: dict[str, set[Any]] = {}
-    file = next(batch.pieces[0].file for batch in batches if batch.pieces)
     for batch in batches:
-        for name, found in batch.seen.kinds.items():
+        for name, found in batch.kinds.items():
             kinds.setdefault(name, set()).update(found)
-    made = {}
-    for name, found in kinds.items():
-        form = file.form_of(found)
-        made[name] = _fitting(form, database, types.get(name.lower(), ""))
-    return made
-
-
-def _fitting(form: Travel | None, database: TargetDatabase, there: str) -> Travel:
-    plain = form or Travel("text")
-    if plain.element is not None and there.endswith("[]"):
-        return Travel("array", element=_fitting(plain.element, database, there.removesuffix("[]")))
-    if not there or database.holds(plain, there):
-        return plain
-    kinds = _FORMS.get(plain.kind, ()) if form else [kind for kinds in _FORMS.values() for kind in kinds]
-    precise = decimal_size(there)
-    candidates = [*map(_of_kind, kinds), *([Travel("decimal", *precise)] if precise else []), Travel("boolean")]
-    return next((one for one in candidates if database.holds(one, there)), plain)
-
-
-def _of_kind(kind: TravelKind) -> Travel:
-    return Travel(kind)
+    return {name: form_in(database, found, types.get(database.folded(name), "")) for name, found in kinds.items()}

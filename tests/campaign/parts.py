@@ -73,13 +73,13 @@ PARTS: dict[str, Part] = {
             spark_on=DATABASES,
         )
     ),
-    **dict(_on_each_database("protocol", "tests/faults/", spark_on=DATABASES)),
+    **dict(_on_each_database("protocol", "tests/faults/", spark_on=("postgresql",))),
     **dict(_on_each_database("histories", "tests/conformance/", spark_on=DATABASES)),
     **dict(  # not with Spark: half of the cases name the local engine, the others would start a Java each
         _on_each_database("tables", "tests/campaign/tables/", "tests/integration/sites/test_attached_partitions.py")
     ),
     **dict(  # how Spark reads through JDBC drivers differs by database in `property` and `histories` too
-        _on_each_database("lake", "tests/integration/lake/", "tests/campaign/lake/", spark_on=("mysql", "postgresql"))
+        _on_each_database("lake", "tests/integration/lake/", "tests/campaign/lake/", spark_on=("postgresql",))
     ),
     "files": Part(("tests/integration/files/", "tests/unit/files/test_readers.py", "tests/unit/files/test_mutated.py")),
     "queries": Part(("tests/integration/queries/", "tests/campaign/queries/")),

@@ -48,11 +48,30 @@ WITH RECURSIVE base(num, level, type, modifier) AS (
   WHERE t.oid IN (SELECT type FROM bottom)
      OR t.oid IN (SELECT e.typelem FROM pg_type e WHERE e.oid IN (SELECT type FROM bottom))
 )"""
-# The definitions of a collation and of an enum: a user can recreate either under its name. Collations of the server
-# change only with a version that `_SERVER` returns.
+# The definitions of a collation and of a user's type, which can change under their names: labels of enums in order, and
+# the attributes of composites, also of those within the type. Collations of the server change only with a version that
+# `_SERVER` returns.
 _MEANS = """CASE WHEN c.oid >= 16384 THEN to_jsonb(c) END AS collated,
-       CASE WHEN y.typtype = 'e' THEN (
-         SELECT jsonb_agg(l.enumlabel ORDER BY l.enumsortorder) FROM pg_enum l WHERE l.enumtypid = y.oid
+       CASE WHEN b.type >= 16384 THEN (
+         WITH RECURSIVE within(oid) AS (
+           SELECT b.type
+           UNION
+           SELECT o.oid FROM within w JOIN pg_type p ON p.oid = w.oid CROSS JOIN LATERAL (
+             SELECT p.typelem WHERE p.typelem <> 0
+             UNION ALL SELECT p.typbasetype WHERE p.typtype = 'd'
+             UNION ALL SELECT r.rngsubtype FROM pg_range r WHERE p.oid IN (r.rngtypid, r.rngmultitypid)
+             UNION ALL SELECT a.atttypid FROM pg_attribute a
+                       WHERE p.typtype = 'c' AND a.attrelid = p.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+           ) AS o(oid)
+         )
+         SELECT jsonb_agg(l.part ORDER BY p.typname, p.oid, l.place) FROM within w JOIN pg_type p ON p.oid = w.oid
+         CROSS JOIN LATERAL (
+           SELECT e.enumlabel::text, e.enumsortorder FROM pg_enum e WHERE e.enumtypid = p.oid
+           UNION ALL
+           SELECT p.typname || '('
+                    || string_agg(a.attnum || ' ' || format_type(a.atttypid, NULL), ', ' ORDER BY a.attnum) || ')', 0
+           FROM pg_attribute a WHERE p.typtype = 'c' AND a.attrelid = p.typrelid AND a.attnum > 0 AND NOT a.attisdropped
+         ) AS l(part, place) WHERE l.part IS NOT NULL
        ) END AS labels"""
 _OF_TABLE = _TYPES.format(
     columns="""SELECT a.attnum, 0, a.atttypid, a.atttypmod FROM pg_attribute a

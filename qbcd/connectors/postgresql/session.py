@@ -55,6 +55,7 @@ PINS = (
     "SET xmloption = content",
     "SET xmlbinary = base64",
     "SET row_security = off",
+    "SET gin_fuzzy_search_limit = 0",
     "SET synchronous_commit = on",
     "SET idle_in_transaction_session_timeout = 0",
     "SET idle_session_timeout = 0",
@@ -142,9 +143,10 @@ def _asked(read_only: bool, statement_timeout: int) -> dict[str, str | int]:
 def server_options(*, read_only: bool, statement_timeout: int) -> str:
     """Return settings that apply from the start of a session and survive a rollback.
 
-    They override the settings of the role.
+    They override the settings of the role. The driver decides once, when a session begins, how it writes backslashes in
+    bound values.
     """
-    settings = {**_asked(read_only, statement_timeout), **KEEPALIVE}
+    settings = {**_asked(read_only, statement_timeout), "standard_conforming_strings": "on", **KEEPALIVE}
     return " ".join(f"-c {name}={value}" for name, value in settings.items())
 
 

@@ -15,7 +15,7 @@ Facts of a column (`Column.fact`):
 ``zeros``          ``loose`` if equal numbers may have a different number of zeros after the point
 ``operators``      SQL of the schema with the type's operators, if it is not pg_catalog
 ``collated``       rules of a collation that is not the server's own; a user can change them under the same name
-``labels``         labels of an enum in order, as a JSON array
+``labels``         labels of an enum in order, as a JSON array; also of enums and composites within a user's type
 ``digested``       base type whose digest and key identity its values have, since the column was widened from it
 ``element``        base type of an array's elements;  ``element_type`` their SQL, ``element_kind`` their typtype
 =================  ==================================================================================================

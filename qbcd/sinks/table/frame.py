@@ -202,14 +202,14 @@ def claim_target(write: TargetWrite) -> None:
 def last_record(write: TargetWrite) -> tuple[TableRecord | None, dict[str, str]]:
     """Return the last batch that a table has, and the types of its columns.
 
-    The types are by names in lower case. Return None and no columns if there is no such table.
+    The types are by names as the database compares them. Return None and no columns if there is no such table.
     """
     database = write.database
     with database.open(write.header.stream) as session, session.transaction(ddl=True):
         known = session.describe(record_table(database)) is not None
         found = session.describe(database.table(write.name, []))
         record = last_batch(read_record(session, write)) if known else None
-    return record, {} if found is None else {name.lower(): kind for name, kind in found.types.items()}
+    return record, {} if found is None else {database.folded(name): kind for name, kind in found.types.items()}
 
 
 # -- before the transaction --------------------------------------------------------------------------------------------

@@ -195,9 +195,10 @@ class TableOptions:
     def table_of(self, header: BatchHeader) -> str:
         """Return the name of a stream's target table.
 
-        A query has no schema, and its table is the stream's name.
+        A query has no schema, and its table is the stream's name. A pattern that begins with the schema has then no
+        underscore at the beginning.
         """
         schema, dot, table = header.table.partition(".")
         values = {"schema": schema if dot else "", "table": table if dot else header.table}
         name = self.table.format(stream=header.stream, source=header.source, **values)
-        return name if dot else name.lstrip("_")
+        return name if dot or not self.table.startswith("{schema}") else name.lstrip("_")

@@ -113,7 +113,7 @@ class DatabaseSink(Sink):
             name: travel
             for name, travel in header.columns
             if (travel.kind in NARROWER or (travel.kind in FLOATS and self.limits.of(travel)))
-            and (self._has_text(types.get(name.lower(), "")) if types else name not in header.key)
+            and (self._has_text(types.get(self.database.folded(name), "")) if types else name not in header.key)
         }
         columns = tuple((name, TEXT if name in texts else travel) for name, travel in header.columns)
         numbers = {name: travel for name, travel in texts.items() if travel.kind in FLOATS}

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from qbcd.catalog.capture_change import change_of
-from qbcd.catalog.drift import check_source
+from qbcd.catalog.drift import check_source, check_texts
 from qbcd.catalog.source import Session
 from qbcd.catalog.views import check_views
 from qbcd.common import hooks
@@ -189,6 +189,8 @@ def _check_source(poll: DatabasePoll, session: Session) -> tuple[StreamPlan, Ser
     source, stream, checkpoint = poll.context.source, poll.context.stream, poll.leased.row.checkpoint
     accept = poll.settings.accept_source
     table, server, changed = check_source(source, session, stream, checkpoint, poll.plan, accept=accept)
+    if poll.strategy.keeps == "rows":
+        check_texts(stream, checkpoint, poll.plan, table)
     return poll.plan.on(table), server, changed
 
 

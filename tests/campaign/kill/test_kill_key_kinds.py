@@ -22,7 +22,7 @@ from tests.faults.stage import left_behind
 from tests.faults.test_kill import POINTS
 from tests.support import batch_layers
 from tests.support.key_kinds import CASES, IN_ICU, PAGED, Keyed
-from tests.support.places import Place, new_place, over, place_of
+from tests.support.places import Place, kinds, new_place, over, place_of
 from tests.support.project import opened, poll
 
 if TYPE_CHECKING:
@@ -31,10 +31,12 @@ if TYPE_CHECKING:
 FOLDED = {"qbcd.sites.lake.compaction.COMPACT_BATCHES": 1, **batch_layers.ALWAYS}
 SPOTS = [(point, 1) for point in POINTS]
 JOINS = [("before_commit", 2), ("after_commit", 2)]
+# Each kind and way on one database, in turn; test_key_kinds.py has all of them without kills.
+OF_ANOTHER = {kind: [c for i, c in enumerate(CASES) if i % len(kinds()) != n] for n, kind in enumerate(kinds())}
 
 
 @pytest.mark.campaign
-@over("kind, how", CASES, elsewhere=[])
+@over("kind, how", CASES, elsewhere=[], without=OF_ANOTHER)
 def test_kill(
     kind: str, how: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""The cases of a strategy: seeds that share the kills, on PostgreSQL, MariaDB and MySQL in turn."""
+"""The cases of a strategy: seeds of 5 kills each, on PostgreSQL, MariaDB and MySQL in turn."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.campaign.kill_delivery.tables import VARIANTS
 from tests.conftest import may_have
 from tests.support.places import FIRST, NO_DELTA, OTHERS, new_place, server_of
 
-SEEDS = range(3)
+# one strategy on every database, the others on one: what Spark does after a commit depends on neither
+SEEDS = {"mds": (0, 1, 2), "ts": (1,), "tdi": (2,), "tlcs": (0,), "vbd": (1,)}
 
 
 def killed(strategy: str, seed: int, request: pytest.FixtureRequest, folder: Path) -> None:

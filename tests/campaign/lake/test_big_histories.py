@@ -58,7 +58,7 @@ TAKEN: Mapping[str, set[str]] = {
     "digest by page": {*SHARED, "whole_table"},
     "tlcs": {*SCANNED, KEY_RECOVERY},
 }
-MARIADB = ("key", "hash", "digest by hash", "tlcs")
+MARIADB = ("digest by hash", "tlcs")
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ def run(seed: int, place: Place, folder: Path, spark: SparkSession) -> Counter[s
 
 
 @pytest.mark.campaign
-@over("seed", [2, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(3, 12))], elsewhere=[])
+@over("seed", [2, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(3, 6))], elsewhere=[])
 def test_ranges_may_be_split_and_merged_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from _pytest.mark import ParameterSet
 
 from qbcd.errors import SchemaChanged
 from tests.support.drawn_alters import DrawnAlters
@@ -23,9 +24,18 @@ pytestmark = pytest.mark.campaign
 TARGETS = ("postgresql", "mariadb", "duckdb", "sqlite")
 MODES: Mapping[str, dict[str, str]] = {"mirror": {}, "scd2": {"mode": "scd2"}, "log": {"mode": "log"}}
 EVERY = [(kind, case) for kind in kinds() for case in WIDER["postgresql" if kind == "postgresql" else "mariadb"]]
-ROWS = [pytest.param(kind, case, id=f"{kind}-{case.label}") for kind, case in EVERY]
-KEYS = [pytest.param(kind, case, id=f"{kind}-{case.label}") for kind, case in EVERY if case.in_key]
-SEEDS = range(60)
+OF_ROWS = ("mds", "id_rcs", "id", "tlcs_lake", "vbd", "ts_lake")
+OF_KEYS = ("mds", "id_rcs", "id", "hash", "tlcs_lake")
+SEEDS = range(20)
+
+
+def in_turn(widenings: Sequence[tuple[str, Widening]], names: Sequence[str]) -> list[ParameterSet]:
+    """Give each widening two strategies, the next ones in turn."""
+    return [
+        pytest.param(kind, case, name, id=f"{kind}-{case.label}-{name}")
+        for i, (kind, case) in enumerate(widenings)
+        for name in (names[2 * i % len(names)], names[(2 * i + 1) % len(names)])
+    ]
 
 
 @dataclass
@@ -65,8 +75,7 @@ def engine(name: str) -> dict[str, Any]:
     return {} if name in IN_SOURCE else {"engine": "local"}
 
 
-@pytest.mark.parametrize("name", ["mds", "id", "vbd", "id_rcs", "tlcs_lake", "ts_lake"])
-@pytest.mark.parametrize(("database", "case"), ROWS, indirect=["database"])
+@pytest.mark.parametrize(("database", "case", "name"), in_turn(EVERY, OF_ROWS), indirect=["database"])
 def test_each_row(
     case: Widening, name: str, place: Place, workspace: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
@@ -96,8 +105,9 @@ def test_each_row(
     assert rows == (len(events(workspace / "out/changes", "s")),)
 
 
-@pytest.mark.parametrize("name", ["mds", "id", "id_rcs", "hash", "tlcs_lake"])
-@pytest.mark.parametrize(("database", "case"), KEYS, indirect=["database"])
+@pytest.mark.parametrize(
+    ("database", "case", "name"), in_turn([one for one in EVERY if one[1].in_key], OF_KEYS), indirect=["database"]
+)
 def test_each_key(
     case: Widening, name: str, place: Place, workspace: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

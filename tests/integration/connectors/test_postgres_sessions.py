@@ -47,6 +47,21 @@ def test_a_reader_cannot_write_and_sees_one_state(shop: Source, database: str) -
         assert session.one("SELECT current_setting('default_transaction_read_only')")[0] == "on"
 
 
+def test_settings_of_the_role_damage_no_value_and_hide_no_row(shop: Source, database: str) -> None:
+    sql(database, "CREATE TABLE g (j jsonb); INSERT INTO g SELECT '{\"a\": 1}' FROM generate_series(1, 5000)")
+    sql(database, "CREATE INDEX ON g USING gin (j)")
+    place = database.rsplit("/", 1)[1]
+    for setting in ("standard_conforming_strings = off", "gin_fuzzy_search_limit = 1", "enable_seqscan = off"):
+        sql(database, f"ALTER DATABASE {place} SET {setting}")
+    found = "SELECT count(*) FROM g WHERE j @> '{\"a\": 1}'"
+    assert sql(database, found)[0][0] < 5000
+    with shop.read("orders") as session:
+        assert session.one(found.replace("FROM ", "FROM public."))[0] == 5000
+    with shop.write("orders") as session:
+        value = {"v": '{"a\\\\b": "c\\\\n"}'}
+        assert dict(session.one(Statement("SELECT CAST(%(v)s AS text) AS v", value))._mapping) == value
+
+
 @pytest.mark.parametrize("error", [Refused("by itself"), ValueError("by itself")])
 def test_an_error_is_reported_though_the_session_has_ended(error: Exception, shop: Source, database: str) -> None:
     """Otherwise a refusal would look like an unreachable source, which is retried."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import uuid
@@ -95,6 +96,7 @@ def test_one_operand_is_compared_with_what_the_first_call_kept(folder: Path, cli
         (["a.csv", "part", "--key", "id"], 2, '"part" is a folder (name the file in it'),
         (["a.csv", "q.csv", "--key", "id"], 3, "q.csv, line 2: has a backslash in quotes, which can be a character or"),
         (["a.csv", "b.csv", "--key", "id", "-o", "no/out.jsonl"], 2, "no/out.jsonl cannot be written: No such file"),
+        (["a.csv", "b.csv", "--key", "id", "-o", "pipe"], 2, "pipe cannot be written: not a regular file"),
     ],
 )
 def test_refusals(folder: Path, cli: Cli, arguments: list[str], code: int, message: str) -> None:
@@ -104,6 +106,7 @@ def test_refusals(folder: Path, cli: Cli, arguments: list[str], code: int, messa
     Path("s.csv").write_text("id;name;amount\n1;a;1\n")
     Path("q.csv").write_text('id,name,amount\n1,"a\\" b",1\n')
     Path("part").mkdir()
+    os.mkfifo("pipe")
     ran = cli("diff", *arguments)
     assert (ran.code, message in ran.err) == (code, True), ran.err
     assert not re.search(r"\b(poll|stream|`format`)", ran.err)

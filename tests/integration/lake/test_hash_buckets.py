@@ -206,7 +206,7 @@ def one_round(rng: Random, project: qbcd.Project, one: Captured, growth: int) ->
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("kind", OF)
-@over("seed", range(1, 16))
+@over("seed", range(1, 5))
 def test_replay_equals_the_source(
     seed: int, kind: str, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

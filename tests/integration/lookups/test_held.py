@@ -13,9 +13,10 @@ import pytest
 
 from qbcd.api import parts_of
 from qbcd.errors import Refused, StateConflict
+from qbcd.run import reset_stream
 from qbcd.sites import context as site_context
 from qbcd.spark_source import register
-from qbcd.state import LeaseKeeper
+from qbcd.state import LeaseKeeper, LeaseLost, ProjectState
 from qbcd.status import latest_events
 from tests.integration.lookups.scene import events, looked_up
 from tests.integration.lookups.test_killed import killed_at
@@ -97,6 +98,40 @@ def test_events_that_went_without_lookup_do_not_wait_later(place: Place, workspa
         poll(project)
         poll(project)
     assert [one["key"]["id"] for one in events(workspace)] == [1, 2, 3]
+
+
+@over(elsewhere=())
+def test_a_reset_that_was_interrupted(place: Place, workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events that waited would come after the rows of the new epoch; a late reset would forget that epoch."""
+    made(place)
+    with opened(looked_up(place, HOLD), workspace) as project:
+        project.prepare()
+        place.sql("INSERT INTO sales VALUES (1, 2, 10)")
+        poll(project)
+        site = parts_of(project).stream_to_read("sales").site
+        with monkeypatch.context() as patched:
+            patched.setattr(ProjectState, "forget", killed)
+            with pytest.raises(SystemExit):
+                reset_stream(site, discard=True)
+        place.sql("INSERT INTO customer VALUES (1002, 2)")
+        project.prepare()
+        place.sql("UPDATE sales SET amount = 11")
+        poll(project)
+        assert shown(events(workspace)) == [("u", 1, 11, 1002)]
+        with monkeypatch.context() as patched:
+            patched.setattr(LeaseKeeper, "check", lost)
+            patched.setattr(site, "forget", lambda held: None)
+            with pytest.raises(LeaseLost):
+                reset_stream(site, discard=True)
+        assert parts_of(project).state.acknowledged("sales")
+
+
+def killed(*_args: object) -> None:
+    raise SystemExit
+
+
+def lost(keeper: LeaseKeeper) -> None:
+    keeper.check_token(None)
 
 
 POINTS = (
@@ -283,6 +318,10 @@ def test_what_is_refused_while_events_wait(place: Place, workspace: Path) -> Non
             stream.reset()
     del data["tables"][0]["enrich"]
     with opened(data, workspace) as project, pytest.raises(Refused, match="that `enrich` no longer names"):
+        poll(project)
+    one = {"id": "all", "stream": "sales", "condition": "id > 0"}
+    data["subscriptions"] = {"streams": {"sales": "all"}, "inline": [one]}
+    with opened(data, workspace) as project, pytest.raises(Refused, match="not for subscriptions"):
         poll(project)
     data = looked_up(place, {**HOLD, "missing": "null"})
     with opened(data, workspace) as project:

@@ -98,7 +98,7 @@ def test_changed_keys_are_among_the_affected_keys(seed: int, place: Place) -> No
 
 
 @pytest.mark.campaign
-@pytest.mark.parametrize("seed", range(100, 130))
+@pytest.mark.parametrize("seed", range(100, 110))
 def test_many_queries_and_histories(seed: int, place: Place) -> None:
     assert _seed(seed, place, 40)
 

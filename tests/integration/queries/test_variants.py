@@ -81,7 +81,7 @@ def test_every_variant_is_exact(seed: int, place: Place, workspace: Path, spark:
 
 
 @pytest.mark.campaign
-@over("seed", range(400, 412))
+@over("seed", range(400, 404))
 def test_every_variant_is_exact_in_many_histories(
     seed: int, place: Place, workspace: Path, spark: SparkSession
 ) -> None:

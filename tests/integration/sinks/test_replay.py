@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,15 @@ import pytest
 from pyarrow import parquet
 
 from qbcd.errors import ConfigError, QbcdError, Refused
-from qbcd.model import ResentRows
+from qbcd.model import ResentRows, Travel, TravelKind
+from qbcd.replay.jsonl_log import JsonlFile
 from qbcd.replay.replay import Replayed, replay
 from qbcd.replay.target import ReplayTarget, target_of
 from qbcd.sinks.table.options import TableOptions
 from qbcd.sinks.table.sink import DatabaseSink
 from tests.support.places import Place
 from tests.support.project import config, opened, poll
-from tests.support.table_batches import EPOCH, DrawnTable, MadeBatch, State, pieces
+from tests.support.table_batches import EPOCH, KEY, DrawnTable, MadeBatch, State, batch_of, pieces
 from tests.support.table_targets import DuckPlace, TargetPlace, event_value, new_target
 
 FORMATS = ("jsonl", "parquet")
@@ -173,6 +175,46 @@ def test_a_log_has_every_event_although_rows_of_a_replica_follow(file: TargetPla
     assert file.sql("SELECT count(*) FROM public_orders") == [(events,)]
 
 
+def test_a_resend_of_no_rows_empties_the_table(file: TargetPlace, tmp_path: Path) -> None:
+    """The table may have the batch before already."""
+    paths = written(tmp_path, "jsonl", drawn(2)[0])
+    resent = tmp_path / "orders.resend-1" / paths[1].name
+    resent.parent.mkdir()
+    resent.touch()
+    assert run(file, *paths).batches == 2
+    assert run(file, *paths, noted(resent, 0)).batches == 1
+    assert file.state() == {}
+
+
+def test_types_of_parquet_are_those_of_the_table(file: TargetPlace, tmp_path: Path) -> None:
+    """They can get wider, and files of JSON lines can follow."""
+    wide: dict[str, Travel] = {"small": Travel("int64"), "amount": Travel("decimal", 14, 3), "ratio": Travel("float64")}
+    batches, states = drawn(3)
+    forms = tuple((name, wide.get(name, travel)) for name, travel in batches[0].header.columns)
+    second = MadeBatch(replace(batches[1].header, columns=forms), batches[1].made)
+    run(file, *written(tmp_path, "parquet", [batches[0], second]), *written(tmp_path, "jsonl", batches[2:]))
+    types = {name: kind.lower() for _, name, kind, *_ in file.sql("PRAGMA table_info(public_orders)")}
+    plain = DatabaseSink("copy", f"{file.url}2", table="public_orders").database
+    assert {types[name] for name in KEY} == {"integer", "text"}
+    assert {name: types[name] for name in wide} == {name: plain.type_of(travel) for name, travel in wide.items()}
+    assert len(file.state()) == len(states[-1])
+
+
+def test_names_are_those_of_the_log_and_of_the_command(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Columns that differ only in case have their own types; a table's name begins with an underscore."""
+    rows = [{"k": n, "v": date(2024, 1, n), "V": n} for n in (1, 2)]
+    forms = {"columns": [(name, Travel("date" if name == "v" else "int64")) for name in rows[0]], "table": "q"}
+    events = [
+        {"op": op, "before": None, "key": {"k": row["k"]}, "after": row} for op, row in zip("rc", rows, strict=True)
+    ]
+    paths = written(tmp_path, "jsonl", [batch_of([one], seq, **forms) for seq, one in enumerate(events, 1)])
+    with new_target("postgresql", request, tmp_path) as target:
+        target.sql('CREATE TABLE _q (k bigint PRIMARY KEY, v date, "V" bigint)')
+        where = ReplayTarget(DatabaseSink("x", target.url)._url, None, "_q")
+        assert [replay(named, where, TableOptions()).batches for named in (paths[:1], paths)] == [1, 1]
+        assert target.sql('SELECT k, v, "V" FROM _q ORDER BY k') == [tuple(one.values()) for one in rows]
+
+
 def test_a_source_without_rows_has_none_to_change(file: TargetPlace, tmp_path: Path) -> None:
     paths = written(tmp_path, "parquet", drawn(4)[0])
     with pytest.raises(Refused, match="no baseline: it changes rows from before"):
@@ -236,7 +278,7 @@ def test_only_its_sink_knows_that_a_batch_has_no_more_events(file: TargetPlace, 
     with pytest.raises(Refused, match="the file is empty"):
         run(file, *paths, mode="log")
     noted(paths[1], 0)
-    with pytest.raises(Refused, match=r"3\.jsonl:2: event 2 follows event 0: events are missing"):
+    with pytest.raises(Refused, match=r"3\.jsonl:2: event 2 of batch .* follows event 0: events are missing"):
         run(file, *paths, mode="log")
     noted(paths[2], len(batches[2].made) + 1)
     with pytest.raises(Refused, match="are there, and its sink wrote"):
@@ -266,16 +308,50 @@ def with_a_copy(paths: list[Path]) -> list[Path]:
     return [*paths, copy]
 
 
+def rolled(paths: list[Path], rest: int) -> list[Path]:
+    """Return a file with the first batches, whose sink wrote all of them into it."""
+    sizes = [len(path.read_bytes().splitlines()) for path in paths]
+    paths[-1].write_bytes(b"".join(path.read_bytes() for path in paths[:rest]))
+    note = {"events": sum(sizes), "batches": [[seq, "x", events] for seq, events in enumerate(sizes, 1)]}
+    paths[-1].with_name(f".{paths[-1].name}.fingerprint").write_text(json.dumps(note))
+    return paths[-1:]
+
+
+def emptied(paths: list[Path], name: str) -> list[Path]:
+    """Return the folder of the log after a file is removed."""
+    (paths[-1].parent / name).unlink()
+    return [paths[0].parents[2]]
+
+
+def of_another_stream(paths: list[Path]) -> list[Path]:
+    """Return files without the second batch, and a second batch of another stream, which has no events."""
+    other = paths[1].parents[1] / "other" / paths[1].name
+    other.parent.mkdir()
+    other.touch()
+    return [noted(other, 0), paths[0], *paths[2:]]
+
+
+def with_a_field(paths: list[Path], name: str, value: Any) -> list[Path]:
+    first, rest = paths[0].read_text().split("\n", 1)
+    return cut(paths, 0, f"{json.dumps({**json.loads(first), name: value})}\n{rest}".encode())
+
+
 LINE = b'{"op":"c"}\n'
 BROKEN: dict[str, tuple[str, Callable[[list[Path]], list[Path]], str]] = {
     "a line that is cut off": ("jsonl", lambda p: cut(p, 2, p[2].read_bytes()[:-9]), r"jsonl:\d+: .*cut off"),
     "no JSON": ("jsonl", lambda p: cut(p, 1, b"PK\3\n"), r"2\.jsonl:1: .*not JSON"),
     "another JSON": ("jsonl", lambda p: cut(p, 1, p[1].read_bytes() + LINE), r"2\.jsonl:\d+: .*fields are"),
-    "an event that is missing": ("jsonl", without_a_line, r"1\.jsonl:4: event 4 follows event 2"),
+    "an event that is missing": ("jsonl", without_a_line, r"1\.jsonl:4: event 4 of batch .* follows event 2"),
     "no whole Parquet file": ("parquet", lambda p: cut(p, 1, p[1].read_bytes()[:-9]), r"parquet: .*no complete"),
     "a batch that is missing": ("parquet", lambda p: p[:2] + p[3:], "the batches between are missing"),
     "no baseline": ("jsonl", lambda p: p[1:], "begins with batch .*/2, which is no baseline"),
     "the same file twice": ("jsonl", with_a_copy, "event 0 of batch .* follows event 11"),
+    "the last batch of a rolled file": ("jsonl", lambda p: rolled(p, 3), r"4\.jsonl: 0 events of batch .*/4 are there"),
+    "a folder without its file": ("parquet", lambda p: emptied(p, p[-1].name), "0 events of batch .*/4 are there"),
+    "a folder that is not complete": ("parquet", lambda p: emptied(p, "_SUCCESS"), r"batch_seq=4: .* no _SUCCESS"),
+    "a number of another stream": ("jsonl", of_another_stream, "the batches between are missing"),
+    "a key of another type": ("jsonl", lambda p: with_a_field(p, "key", ["id"]), r"1\.jsonl:1: .* do not match"),
+    "a time of another type": ("jsonl", lambda p: with_a_field(p, "ts_ms", None), r"1\.jsonl:1: .* do not match"),
     "another kind of file": ("jsonl", lambda p: [p[0].parent.parent / "x.csv"], "x.csv does not exist"),
 }
 
@@ -318,6 +394,29 @@ def test_a_value_that_does_not_fit_is_named_by_its_line(file: TargetPlace, tmp_p
     (path,) = written(tmp_path, "jsonl", drawn(1)[0])
     with pytest.raises(Refused, match=r"jsonl:\d+: the value of column Note %s is not of type date32"):
         replay([path], target, TableOptions())
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "made"),
+    [
+        (2**53, "float64", float(2**53)),
+        (2**53 + 1, "float64", None),
+        (3.4028235e38, "float32", 3.4028234663852886e38),  # as its sink writes the largest one
+        (0.12345678912, "float32", None),
+        (1e300, "float32", None),
+    ],
+)
+def test_a_float_has_no_other_value_than_the_event(value: float, kind: TravelKind, made: Any, tmp_path: Path) -> None:
+    batch = batch_of([{"op": "r", "before": None, "key": {"k": 1}, "after": {"k": 1, "v": value}}], 1)
+    header = replace(batch.header, key=("k",), columns=(("k", Travel("int64")), ("v", Travel(kind))))
+    path = tmp_path / "1.jsonl"
+    path.write_text(json.dumps(batch.made[0]) + "\n")
+    if made is not None:
+        (piece,) = JsonlFile(path).events(header, 0, 1)
+        assert piece.column("after").to_pylist() == [{"k": 1, "v": made}]
+        return
+    with pytest.raises(Refused, match="the value of column v is not of type"):
+        list(JsonlFile(path).events(header, 0, 1))
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def drawn_engines(monkeypatch: pytest.MonkeyPatch, seed: int) -> Counter[str]:
     return drawn
 
 
-@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1000, 1050))], elsewhere=[])
+@over("seed", [1, *(pytest.param(seed, marks=pytest.mark.campaign) for seed in range(1000, 1012))], elsewhere=[])
 def test_engines_may_alternate_at_any_time(
     seed: int, place: Place, workspace: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

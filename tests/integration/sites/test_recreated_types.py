@@ -130,3 +130,47 @@ def test_a_stream_of_an_earlier_version(
         for name in STRATEGIES:
             with pytest.raises(SchemaChanged):
                 poll(project, name)
+
+
+OWN_TEXTS: dict[str, dict[str, Any]] = {
+    "mds": {"table": "public.t", "strategy": "mds"},
+    "compare": {"query": "SELECT * FROM public.t", "strategy": {"type": "vbd", "variant": "compare"}},
+    "id": {"table": "public.t", "strategy": {"type": "id", "rows_per_range": 4}},
+}
+OTHER_TEXTS = {"id_rcs": "id_rcs", "tlcs": {"type": "tlcs", "replica": "source"}}
+
+
+@pytest.mark.parametrize("how", ["mds", *(pytest.param(one, marks=pytest.mark.campaign) for one in ("compare", "id"))])
+def test_a_definition_that_changes_the_texts_of_values(how: str, database: str, workspace: Path) -> None:
+    """A source replica of rows shows the new texts too."""
+    sql(database, "CREATE TYPE mood AS ENUM ('a', 'b'); CREATE TYPE spot AS (x int, moods mood[])")
+    sql(database, "CREATE TABLE t (k int PRIMARY KEY, v spot); INSERT INTO t VALUES (1, (1, '{a,b}')::spot)")
+    stream = {"name": "s", "baseline": "silent", **OWN_TEXTS[how]}
+    with opened(config(database, stream), workspace) as project:
+        project.stream("s").prepare()
+        sql(database, "ALTER TYPE mood ADD VALUE 'aa' BEFORE 'b'")
+        sql(database, "INSERT INTO t VALUES (2, (1, '{aa}')::spot)")
+        assert _polled_ops(project, "s") == {"c": 1}
+        sql(database, "ALTER TYPE mood RENAME VALUE 'aa' TO 'c'")
+        with pytest.raises(SchemaChanged, match="was altered: 'aa' is not where it was"):
+            poll(project, "s")
+        sql(database, "ALTER TYPE mood RENAME VALUE 'c' TO 'aa'")
+        assert _polled_ops(project, "s") == {}
+        sql(database, "ALTER TYPE spot ADD ATTRIBUTE y int")
+        with pytest.raises(SchemaChanged, match=r"was altered: 'spot\(1 integer, 2 public.mood\[\]\)' is not where"):
+            poll(project, "s")
+    if how == "id":
+        for left_out in ({"exclude": ["v"]}, {}):
+            with opened(config(database, {**stream, **left_out}), workspace) as project:
+                assert _polled_ops(project, "s") == {}
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("how", OTHER_TEXTS)
+def test_other_replicas_find_the_rows_with_new_texts(how: str, database: str, workspace: Path) -> None:
+    sql(database, "CREATE TYPE mood AS ENUM ('a', 'b'); CREATE TABLE t (k int PRIMARY KEY, v mood)")
+    sql(database, "INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+    with opened(config(database, {"name": "s", "table": "public.t", "strategy": OTHER_TEXTS[how]}), workspace) as one:
+        one.stream("s").prepare()
+        sql(database, "ALTER TYPE mood RENAME VALUE 'b' TO 'c'")
+        assert _polled_ops(one, "s") == {"u": 1}

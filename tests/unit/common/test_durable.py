@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qbcd.common.durable import rewrite_text
+from qbcd.common.durable import replace_text, rewrite_text
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
@@ -21,6 +21,16 @@ def test_a_file_of_the_user_keeps_its_mode_and_its_link(tmp_path: Path, mode: in
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", mode)
     assert os.readlink(link) == "a/real.yaml"
     assert os.listdir(tmp_path / "a") == ["real.yaml"]
+
+
+def test_a_device_is_not_replaced(tmp_path: Path) -> None:
+    """Root would make `/dev/null` a file."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(OSError, match="not a regular file"):
+        replace_text(tmp_path / "link", "new")
+    assert (tmp_path / "pipe").is_fifo()
+    assert len(os.listdir(tmp_path)) == 2
 
 
 def test_what_cannot_be_replaced_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from contextlib import closing
@@ -16,7 +17,7 @@ from qbcd.comparison import joined
 from qbcd.comparison.joined import FileJoin, JoinOptions, JoinResult
 from qbcd.comparison.operands import FileOperand
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, DumpRefused, Refused
+from qbcd.errors import ConfigError, DumpRefused, LocalFailed, Refused
 from qbcd.local.database import LocalDatabase
 from qbcd.model import Travel
 
@@ -133,6 +134,9 @@ def test_a_file_that_is_written_meanwhile(tmp_path: Path) -> None:
             join.write(tmp_path / "o.parquet")
         assert caught.value.remedy.endswith("then compare again")
         assert sorted(one.name for one in tmp_path.iterdir()) == ["c.csv", "p.csv"]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(LocalFailed, match="not a regular file"):
+        FileJoin(f"{tmp_path}/c.csv", f"{tmp_path}/p.csv", JoinOptions(("c", "p"))).write(tmp_path / "pipe")
 
 
 def test_an_operand_that_is_written_meanwhile(tmp_path: Path) -> None:
