@@ -100,7 +100,8 @@ class BatchView:
         fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
         texts = [(column, "string") for column in self.columns.values()]
         kinds = [("ordinal", "bigint"), *texts, ("place", "bigint")]
-        added = read_parquet(staged.sparkSession, kinds, [self.place]).selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
+        stored = read_parquet(staged.sparkSession, kinds, [self.place])
+        added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
         joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
         if not self.header.selected:
             return joined.drop("added_ordinal", "added_place")

@@ -57,7 +57,7 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     from pyspark.sql import functions
     from pyspark.sql.types import StringType, StructField, StructType
 
-    there = {column.lower(): column for column in frame.columns}  # Spark would replace a column of this name in any case
+    there = {column.lower(): column for column in frame.columns}  # Spark replaces a column of its name in any case
     for made in (name, _JSON):
         if taken := there.get(made.lower()):
             raise ConfigError(f"the DataFrame has a column {taken!r} already", remedy="rename it before the lookup")
