@@ -78,6 +78,10 @@ class Expressions(Collaborator, ABC):
     def travel_form(self, column: Column, value: exp.Expression) -> exp.Expression:
         """Return the value in wire form (see :class:`~qbcd.model.Travel`)."""
 
+    def united_form(self, column: Column, value: exp.Expression) -> exp.Expression:
+        """Return the value so that a UNION with NULL keeps it and its column can store it."""
+        return value
+
     def compares_bytes(self, column: Column) -> bool:
         """Return True if `=` of a text of the column, or of an element, compares bytes."""
         return False

@@ -15,6 +15,7 @@ Primitives of canonical SQL (the connector expands all of them):
 ``QBCD_SHARE(i, n)``          TRUE if the row is in part i of n of the table's storage
 ``QBCD_TRAVEL('c', x)``       value x of column c in wire form
 ``QBCD_TEXT('c', x)``         value x of column c as text that casts back to it
+``QBCD_UNITED('c', x)``       value x of column c in a form that survives a UNION with NULL
 ``QBCD_KEY_TEXT('c', x)``     value x of key column c as the text by which its row can be looked up
 ``QBCD_TRAVELS('c', x)``      TRUE if a typed sink can hold x
 ``QBCD_MARK('c', x)``         the watermark over column c from text x
@@ -54,6 +55,7 @@ _DELETED = True  # the value of a delete flag without option `deleted_value`
 # Primitives of a column and one value.
 _VALUES: Mapping[str, Callable[[Connector, Column, Tree], Tree]] = {
     "QBCD_TEXT": lambda connector, column, x: connector.expressions.canonical_text(column, x),
+    "QBCD_UNITED": lambda connector, column, x: connector.expressions.united_form(column, x),
     "QBCD_KEY_TEXT": lambda connector, column, x: connector.require(SupportsKeyLookup).key_text(column, x),
     "QBCD_TRAVEL": lambda connector, column, x: connector.expressions.travel_form(column, x),
     "QBCD_TRAVELS": lambda connector, column, x: connector.expressions.fits_typed_sink(column, x) or exp.true(),

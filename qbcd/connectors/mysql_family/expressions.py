@@ -208,6 +208,11 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
     return canonical_text(column, value)
 
 
+def united_form(column: Column, value: exp.Expression) -> exp.Expression:
+    """See the base class: with NULL, MariaDB keeps the first eight labels of a set."""
+    return sql("cast({v} AS UNSIGNED)", v=value) if column.base_type == "set" else value
+
+
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:
     """Test if a typed sink can hold the value; None if it can hold every value."""
     if column.travel.kind in ("date", *_ISO):
@@ -248,6 +253,7 @@ class FamilyExpressions(Expressions, SupportsWideDigests):
     canonical_text = staticmethod(canonical_text)
     travel_form = staticmethod(travel_form)
     fits_typed_sink = staticmethod(fits_typed_sink)
+    united_form = staticmethod(united_form)
     statement_form = staticmethod(statement_form)
     compares_bytes = staticmethod(types.compares_bytes)
 
