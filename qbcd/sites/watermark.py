@@ -15,6 +15,7 @@ from typing import Any
 from qbcd import watermark
 from qbcd.catalog.source import Session, Source
 from qbcd.connectors.base import HighWater
+from qbcd.connectors.facts import Counter
 from qbcd.connectors.watermarks import SupportsSystemMarks, SupportsWatermarks
 from qbcd.errors import ClockSetBack, MissingPrivilege, Refused, UnsafeWatermark
 from qbcd.model import StreamPlan
@@ -185,9 +186,10 @@ def _counter(source: Source, session: Session, strategy: Watermarked, last: Wate
     now = read_high_water(source, session, strategy.plan)
     margin, lag = _margin_and_lag(strategy.plan)
     refuse_blind(source, session, strategy.plan, now)
+    origins = _counters(source, session, strategy)
     reached = watermark.safe_high_watermark(now, margin, lag)
     _refuse_late(strategy.plan, now.clock, last.get(READ) if last else None)
-    restart = _restart(source, session, strategy, last, greatest)
+    restart = _restart(strategy, last, greatest, origins)
     last = None if restart.reread else last
     at, following, seen = (last["at"], last.get("next"), last.get("seen")) if last else (None, None, None)
     read, timed = last.get(READ) if last else None, bool(strategy.plan.option("retention"))
@@ -205,8 +207,22 @@ def _counter(source: Source, session: Session, strategy: Watermarked, last: Wate
     return replace(restart, entry=entry)
 
 
+def _counters(source: Source, session: Session, strategy: Watermarked) -> list[Counter]:
+    """Return the origins of the counters; refuse numbers that are not in order any more."""
+    stream, watermarks = strategy.plan.stream, source.connector.require(SupportsWatermarks)
+    found = [watermarks.counter_problem(session.connection, strategy.plan.table, c) for c in strategy.timestamps]
+    refused = next((one.refused for one in found if one.refused), "")
+    if refused:
+        raise UnsafeWatermark(
+            f"{', '.join(strategy.names)} is no watermark any more: {refused}",
+            stream=stream,
+            remedy=f"undo that, and end the sessions that hold numbers; then qbcd reset {stream}, and prepare it again",
+        )
+    return found
+
+
 def _restart(
-    source: Source, session: Session, strategy: Watermarked, last: WatermarkEntry | None, greatest: str | None
+    strategy: Watermarked, last: WatermarkEntry | None, greatest: str | None, origins: Sequence[Counter]
 ) -> NextWatermark:
     """Return remark and `reread` for a counter that seems to have restarted.
 
@@ -217,14 +233,7 @@ def _restart(
     known = last["at"] if last else None
     if known is None or greatest is None or Decimal(greatest) >= Decimal(known):
         return NextWatermark({})
-    [column, *others], plan = strategy.timestamps, strategy.plan
-    reached = (
-        None
-        if others
-        else source.connector.require(SupportsWatermarks)
-        .counter_problem(session.connection, plan.table, column)
-        .reached
-    )
+    reached = origins[0].reached if len(origins) == 1 else None
     if reached is not None and reached >= Decimal(known):
         return NextWatermark({})
     what = f"the greatest value of {', '.join(strategy.names)} is {greatest}, and rows were read up to {known} before"
@@ -237,7 +246,7 @@ def _restart(
 def _system(source: Source, session: Session, plan: StreamPlan, last: WatermarkEntry | None) -> str:
     if last and (
         problem := source.connector.require(SupportsSystemMarks).system_mark_problem(
-            session.connection, str(last["at"])
+            session.connection, str(last["at"]), plan.table
         )
     ):
         raise UnsafeWatermark(problem, stream=plan.stream, remedy=f"qbcd reset {plan.stream}, then prepare it again")

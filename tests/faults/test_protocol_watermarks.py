@@ -233,6 +233,15 @@ def test_numbers_that_are_no_watermark(key: str, name: str, said: str, place: Pl
         seen.fill()
 
 
+def test_numbers_that_come_out_of_order_later(place: Place, workspace: Path) -> None:
+    with Watched(place, workspace, {"s": ts(place, timestamp="id")}, key=NUMBERED["postgresql"]).fill() as seen:
+        seen.run("ALTER TABLE t ALTER id SET CACHE 20")
+        with pytest.raises(UnsafeWatermark, match=r"id is no watermark any more: .* caches 20 numbers per session"):
+            seen.poll()
+        seen.run("ALTER TABLE t ALTER id SET CACHE 1")
+        assert seen.poll() == []
+
+
 @over(elsewhere=[])
 @pytest.mark.parametrize(
     ("column", "options", "warned"),

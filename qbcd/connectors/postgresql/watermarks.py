@@ -117,6 +117,8 @@ def system_mark_problem(conn: Connection, mark: str, table: Table | None = None)
         return "this server is a standby, which does not show all transactions of the primary"
     if table is not None and table.kind not in ("table", "partitioned"):
         return f"{table.schema}.{table.name} is a {table.kind}, whose rows have no transaction ids of their own"
+    if table is not None and table.remote:
+        return f"rows of {table.schema}.{table.name} are on another server, and have no transaction ids of this one"
     if not mark:
         return ""
     now = int(conn.exec_driver_sql("SELECT pg_snapshot_xmax(pg_current_snapshot())::text").scalar_one())

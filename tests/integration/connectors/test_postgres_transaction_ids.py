@@ -156,10 +156,14 @@ def test_rows_of_every_partition_are_candidates(place: Place) -> None:
     poller.poll()
     place.sql("UPDATE p SET k = 12 WHERE k = 1")
     assert poller.poll() == {12}
+    place.sql("""CREATE EXTENSION postgres_fdw; CREATE SERVER far FOREIGN DATA WRAPPER postgres_fdw;
+        CREATE TABLE q (k integer) PARTITION BY RANGE (k);
+        CREATE FOREIGN TABLE q1 PARTITION OF q FOR VALUES FROM (0) TO (10) SERVER far""")
     with session(place) as reading:
-        conn, connector = reading.connection, connector_of(place)
-        assert connector.require(SupportsSystemMarks).system_mark_problem(conn, "", probed(place, "p")) == ""
-        assert "is a view" in connector.require(SupportsSystemMarks).system_mark_problem(conn, "", probed(place, "w"))
+        conn, marks = reading.connection, connector_of(place).require(SupportsSystemMarks)
+        assert marks.system_mark_problem(conn, "", probed(place, "p")) == ""
+        assert "is a view" in marks.system_mark_problem(conn, "", probed(place, "w"))
+        assert "are on another server" in marks.system_mark_problem(conn, "", probed(place, "q"))
 
 
 @pytest.mark.campaign
