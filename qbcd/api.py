@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from qbcd.config import ProjectConfig, StreamConfig, config_from_dict, load_config
 from qbcd.config.databases import DEFAULT_TARGET_TABLE
+from qbcd.config.document import names_of
 from qbcd.delivery.batches import (
     PYTHON_SINK,
     doubts_batches,
@@ -26,7 +27,7 @@ from qbcd.delivery.batches import (
     waiting_for,
 )
 from qbcd.error_messages import one_message
-from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
+from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, Refused, UnsupportedType
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.planning import plan_of
 from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
@@ -132,6 +133,7 @@ class Batch:
             options: `schema`, `mode`, `deletes`, `envelope`, `columns_like` as in the configuration.
 
         Raises:
+            ConfigError: An option is wrong, or there are no tables of qbcd in such a database.
             DeliveryError: The target refused, or the batch is not the next one.
             UnsupportedType: As `events`.
         """
@@ -140,6 +142,9 @@ class Batch:
             self._refuse_unfit(self._batch.unfit_column())
         from qbcd.sinks.table.sink import DatabaseSink
 
+        known = {"schema", "mode", "deletes", "envelope", "columns_like", "unsupported"}
+        if unknown := sorted(options.keys() - known):
+            raise ConfigError(f"apply has no option {unknown[0]!r}", remedy=f"it has {', '.join(sorted(known))}")
         sink = DatabaseSink(PYTHON_SINK, url, table=table, **options)
         sink.project_id = self._project_id()
         sink.write(self._batch)
@@ -233,14 +238,25 @@ class StreamHandle:
         error = poll(stream).error
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
-            with open_batch(stream, header) as batch:
-                yield Batch(batch, self._parts.refuse_closed, lambda: self._parts.state.project_id)
+            over = threading.Event()
+            check = partial(self._refuse_over, over, header)
+            try:
+                with open_batch(stream, header) as batch:
+                    yield Batch(batch, check, lambda: self._parts.state.project_id)
+            finally:
+                over.set()
             self._parts.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
         if error is not None:
             raise error
+
+    def _refuse_over(self, over: threading.Event, header: BatchHeader) -> None:
+        self._parts.refuse_closed()
+        if over.is_set():
+            remedy = "read its events in the loop over poll(), before the next batch is requested"
+            raise Refused(f"batch {header.number} is no longer open", stream=self.name, remedy=remedy)
 
     def verify(self) -> Differences:
         """Compare replica and source in full. The list is `truncated` if there are more differences.
@@ -448,7 +464,7 @@ class Project:
             ConfigError: There is no such stream.
         """
         self._parts.refuse_closed()
-        return StreamHandle(self._parts, self._parts.streams.config(name))
+        return StreamHandle(self._parts, self._parts.streams.config(*names_of([name], "stream")))
 
     def left(self) -> list[LeftStream]:
         """Return prepared streams that are no longer configured.
@@ -473,6 +489,7 @@ class Project:
         """
         from qbcd.orphans import foreign_stream, left_streams
 
+        [name] = names_of([name], "stream")
         if take_over:
             with self._parts.read_only():
                 return foreign_stream(self._parts, name)
@@ -692,7 +709,7 @@ def run_job(
 
     Without names it also follows the tables of patterns.
     """
-    named = [streams] if isinstance(streams, str) else list(streams)
+    named = names_of(streams, "stream")
     parts.stopping, parts.sources.jobs = stop.is_set, options.jobs or parts.config.jobs
     lifted = {"accept_deletes": options.accept_deletes, "accept_source": options.accept_source}
     patterns = [] if named else [entry.source for entry in parts.config.patterns]

@@ -25,7 +25,7 @@ from qbcd.comparison.tables import is_address
 from qbcd.comparison.unify import common_column, exact_forms, in_common, unified
 from qbcd.comparison.wording import worded
 from qbcd.config.files import FileFormat
-from qbcd.errors import ConfigError, LocalOutOfMemory, UnsafeKey
+from qbcd.errors import ConfigError, LocalOutOfMemory, Refused, UnsafeKey
 from qbcd.local.arrow import LocalRows, lines_of
 from qbcd.local.database import LocalDatabase
 from qbcd.local.errors import explained_errors
@@ -171,7 +171,14 @@ class DiffResult:
 
         Args:
             most: The number of events; default: all.
+
+        Raises:
+            Refused: The result is closed.
         """
+        if not self._release.alive:
+            raise Refused(
+                "the result of this comparison is closed", remedy="read it before: with qbcd.diff(..) as found:"
+            )
         if self._header is None or self._batch is None or not len(self):
             return
         part = range(len(self) if most is None else min(most, len(self)))

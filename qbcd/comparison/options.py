@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from qbcd.comparison.compare import DiffOptions
 from qbcd.comparison.joined import JoinMethod, JoinOptions
-from qbcd.config.document import parse_yaml
+from qbcd.config.document import names_of, parse_yaml
 from qbcd.config.fields import Size
 from qbcd.config.files import FileFormat
 from qbcd.errors import ConfigError
@@ -63,8 +63,8 @@ def join_options(
     return JoinOptions((child, parent or child), names, _checked("memory", Size, memory), checked, _format(form))
 
 
-def _names(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(names_of(names or (), "column"))
 
 
 def _format(form: str | Mapping[str, Any] | None) -> FileFormat:

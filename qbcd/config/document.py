@@ -156,6 +156,22 @@ def quoted(text: str) -> str:
     return '"' + "".join(c if c.isprintable() else ascii(c)[1:-1] for c in short) + '"'
 
 
+def names_of(given: Any, of: str) -> list[str]:
+    """Return the names that a program gives, as one text or as several.
+
+    Args:
+        of: What they are names of, such as ``stream``.
+
+    Raises:
+        ConfigError: One is no text.
+    """
+    names = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
+    for name in names:
+        if not isinstance(name, str):
+            raise ConfigError(f"{name!r} is not the name of a {of}", remedy="pass a text, or a list of texts")
+    return names
+
+
 def did_you_mean(name: str, choices: Iterable[str], otherwise: str = "") -> str:
     """Return ``did you mean "x"?`` for the nearest of `choices`, otherwise `otherwise`."""
     known = list(choices)

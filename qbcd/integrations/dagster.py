@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qbcd.api import StreamHandle, open
+from qbcd.config.document import names_of
 from qbcd.errors import QbcdError
 from qbcd.integrations.single_poll import missing, poll_once
 from qbcd.status import LATE_INTERVALS
@@ -44,7 +45,7 @@ def qbcd_definitions(
     """
     path = Path(config).absolute()
     prefix = [key_prefix] if isinstance(key_prefix, str) else list(key_prefix)
-    named = [streams] if isinstance(streams, str) else list(streams)
+    named = names_of(streams, "stream")
     with open(path) as project:
         handles = [project.stream(name) for name in named] or project.streams
         made = [_asset(path, handle, prefix, freshness, options) for handle in handles]

@@ -8,6 +8,7 @@ from functools import partial
 
 from qbcd.common.side_by_side import side_by_side
 from qbcd.config import ProjectConfig, StreamConfig
+from qbcd.config.document import names_of
 from qbcd.project.engines import ProjectEngines
 from qbcd.project.sources import ProjectSources
 from qbcd.roster.known_tables import KnownTables
@@ -35,7 +36,7 @@ class ProjectStreams:
         Args:
             new: All streams include those of new tables, which are not captured yet.
         """
-        if named := [streams] if isinstance(streams, str) else list(streams):
+        if named := names_of(streams, "stream"):
             return named
         roster = self.roster()
         return [*roster.streams, *(roster.new if new else ())]

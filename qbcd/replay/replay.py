@@ -104,7 +104,7 @@ def _startable(
             if not batch.size and not batch.is_baseline:
                 continue
             if not (any_first or batch.is_baseline or (from_empty and batch.can_be_first)):
-                why = "it changes rows" if from_empty else "rows"
+                why = "the rows that it changes" if from_empty else "rows"
                 raise Refused(
                     f"the log begins with batch {batch.key.number}, which is no baseline: {why} from before are not "
                     "in it",

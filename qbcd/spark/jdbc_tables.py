@@ -68,8 +68,10 @@ class JdbcSession:
     def primary_key(self, schema: str, table: str) -> tuple[str, ...]:
         """Return the names of a table's primary key, in order; empty if the driver shows none.
 
-        Databases that find a quoted name in any case may have it in another one.
+        Databases that find a quoted name in any case may have it in another one. Without `schema` the table is in the
+        current one: tables of other schemas have keys of their own.
         """
+        schema = schema or self._current_schema()
         with suppress(Exception):  # many accounts may not read the catalog: then the configuration names the key
             if found := self._primary_key(schema, table):
                 return found
@@ -81,6 +83,7 @@ class JdbcSession:
 
     def _primary_key(self, schema: str, table: str) -> tuple[str, ...]:
         catalog, _, bare = schema.rpartition(".")
+        catalog = catalog or str(self._connection.getCatalog() or "")
         found = self._connection.getMetaData().getPrimaryKeys(catalog or None, bare or None, table)
         try:
             named: list[tuple[int, str, str]] = []
@@ -105,9 +108,12 @@ class JdbcSession:
                     listed.add((schema.rstrip(), name))
         finally:
             found.close()
+        return sorted(listed), self._current_schema()
+
+    def _current_schema(self) -> str:
         with suppress(Exception):  # older drivers do not know it
-            return sorted(listed), str(self._connection.getSchema() or "")
-        return sorted(listed), ""
+            return str(self._connection.getSchema() or "")
+        return ""
 
     def texts(self, select: str) -> list[tuple[str | None, ...]]:
         """Return the texts of the values of a small result."""

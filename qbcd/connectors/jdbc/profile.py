@@ -50,6 +50,8 @@ class Profile:
         quotes: The character before and after a quoted name; the second one is doubled in it.
         from_nothing: The FROM clause of a SELECT without a table.
         text: The text of a value, for types that Spark would read with a loss.
+        inexact: Regular expression of the driver's names of types that are refused: two of their values may have one
+            text.
         null_safe: A comparison in which NULL equals NULL.
         limit: A SELECT of the first rows.
         digest: A 64-bit digest of a text as a signed integer; empty if the database has no sound hash function.
@@ -94,6 +96,7 @@ class Profile:
     quotes: tuple[str, str] = ('"', '"')
     from_nothing: str = ""
     text: str = "CAST({c} AS VARCHAR)"
+    inexact: str = ""
     null_safe: str = "{a} IS NOT DISTINCT FROM {b}"
     limit: str = "{select} FETCH FIRST {n} ROWS ONLY"
     digest: str = ""

@@ -80,6 +80,9 @@ _BUILT = (
             fixed={"IFEXISTS": "TRUE"},
         ),
         reference="https://h2database.com/html/functions.html",
+        # [a, b] is an array of one text or of two
+        inexact=r"ROW\b.*|(?!BIGINT|INTEGER|SMALLINT|TINYINT|NUMERIC|DEC|REAL|DOUBLE|BOOLEAN|DATE|TIME|INTERVAL|UUID)"
+        r"(?!ENUM\([^)]*\)$).* ARRAY\b.*",
         digest="CAST(SUBSTRING(HASH('SHA-256', {text}) FROM 1 FOR 8) AS BIGINT)",
         total="SUM(CAST({digest} AS NUMERIC(38)))",
         exact=_exact("CAST({v} AS VARCHAR)", _NUMBERS, BINARY="RAWTOHEX({v})"),
@@ -142,7 +145,8 @@ _BUILT = (
         reference="https://db.apache.org/derby/docs/10.16/ref/",
         bundled=True,
         from_nothing=" FROM SYSIBM.SYSDUMMY1",
-        text="CAST({c} AS CHAR(29))",
+        # no number can be a VARCHAR; what is longer than a CHAR would be cut without an error, but no text is read so
+        text="RTRIM(CAST({c} AS CHAR(254)))",
         null_safe="({a} = {b} OR ({a} IS NULL AND {b} IS NULL))",
         types={"TIMESTAMP": "text", "TIME": "STRING: CAST({c} AS CHAR(8))", "XML": "refused: XML has no JDBC type"},
         other="refused: it has no text",
@@ -221,8 +225,8 @@ _BUILT = (
         session=("SET TimeZone = 'UTC'",),
         types={
             "DATE": "text",  # 'infinity'
-            "TIMESTAMP": "text",
-            "TIMESTAMP_NS": "text",
+            **dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"), "text"),
+            "BIT": "text",  # the driver says that it is one bit
             "HUGEINT": "text",
             "FLOAT": "FLOAT",
             "UBIGINT": "DECIMAL(20,0): CAST({c} AS DECIMAL(20,0))",
@@ -263,6 +267,7 @@ _BUILT = (
         null_safe="DECODE({a}, {b}, 1, 0) = 1",
         session=(
             "BEGIN EXECUTE IMMEDIATE 'ALTER SESSION SET TIME_ZONE = ''UTC'' NLS_NUMERIC_CHARACTERS = ''.,'' "
+            "NLS_DATE_FORMAT = ''SYYYY-MM-DD\"T\"HH24:MI:SS'' "
             "NLS_TIMESTAMP_FORMAT = ''YYYY-MM-DD\"T\"HH24:MI:SS.FF9'' "
             "NLS_TIMESTAMP_TZ_FORMAT = ''YYYY-MM-DD\"T\"HH24:MI:SS.FF9TZR'''; END;",
         ),
@@ -470,7 +475,11 @@ _BUILT = (
         ),
         part="COALESCE(concat(CAST(char_length({t}) AS STRING), ':', {t}), '-')",
         session=("SET TIME ZONE 'UTC'",),
-        types=dict.fromkeys(("TIMESTAMP", "ARRAY", "MAP", "STRUCT", "VARIANT"), "text"),
+        types={
+            **dict.fromkeys(("TIMESTAMP", "VARIANT"), "text"),
+            # the text [a, b] is an array of one text or of two
+            **dict.fromkeys(("ARRAY", "MAP", "STRUCT"), "STRING: to_json({c}, map('ignoreNullFields', 'false'))"),
+        },
     ),
     Profile(
         name="teradata",

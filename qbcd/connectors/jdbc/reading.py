@@ -74,8 +74,14 @@ def reading_of(profile: Profile, column: TypedColumn, *, as_text: bool = False) 
     Args:
         as_text: The configuration says so.
     """
-    if as_text:
-        return Reading("STRING", profile.text)
+    if profile.inexact and re.fullmatch(profile.inexact, column.type_name):
+        return Reading("", refused="its text does not show where a value in it ends, but CAST(.. AS JSON) does")
+    usual = _usual_reading(profile, column)
+    is_text = usual.spark == "STRING" and usual.expression == "{c}"  # the text of a text may be cut
+    return Reading("STRING", profile.text) if as_text and not is_text else usual
+
+
+def _usual_reading(profile: Profile, column: TypedColumn) -> Reading:
     rule = profile.rule(column.type_name)
     if not rule:
         found = _by_code(column)

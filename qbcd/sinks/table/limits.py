@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from qbcd.errors import ConfigError
 from qbcd.model.value_limits import ValueLimits
 from qbcd.sinks.table.options import TableOptions
 
@@ -25,7 +26,12 @@ def limits_of(database: str, options: TableOptions) -> ValueLimits:
     Args:
         database: The database, by its name in a URL or in sqlglot.
         options: The options of the sink. JSON of the envelope ``debezium`` holds every value. A log has no key.
+
+    Raises:
+        ConfigError: There are no sinks for this database.
     """
+    if database not in _LIMITS:
+        raise ConfigError(f"sinks cannot write to {database} yet", remedy=f"use one of {', '.join(sorted(_LIMITS))}")
     known, is_log = _LIMITS[database], options.mode == "log"
     json = is_log and options.envelope == "debezium"
     return ValueLimits(

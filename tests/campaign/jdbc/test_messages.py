@@ -49,6 +49,18 @@ def test_a_table_that_does_not_exist(place: JdbcPlace, tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign
+@pytest.mark.parametrize("place", ["h2", "derby", "duckdb"], indirect=True)
+def test_a_table_of_the_current_schema_has_not_the_key_of_another_one(place: JdbcPlace, tmp_path: Path) -> None:
+    q, other = place.quoted, f"{place.quoted('other')}.{place.quoted('Loose')}"
+    place.execute(
+        f"CREATE SCHEMA {q('other')}",
+        f"CREATE TABLE {other} ({q('number')} INTEGER NOT NULL PRIMARY KEY)",
+        f"CREATE TABLE {q('Loose')} ({q('id')} INTEGER)",
+    )
+    assert remedy(place, tmp_path, table="Loose").startswith("write key: [..]")
+
+
+@pytest.mark.campaign
 @pytest.mark.parametrize("place", NAMES, indirect=True)
 def test_a_restriction_with_a_column_that_does_not_exist(place: JdbcPlace, tmp_path: Path) -> None:
     said = remedy(place, tmp_path, where="no_such_column > 1")

@@ -98,6 +98,8 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         ("DECIMAL(38,38)", f"0.{'9' * 38}", f"0.{'9' * 38}"),
         ("DECFLOAT(34)", "1.5", "1.5"),
         ("INTEGER ARRAY", "ARRAY[1, NULL]", "[1, null]"),
+        ("CHARACTER VARYING(9) ARRAY", "ARRAY['a, b']", REFUSED),
+        ("ROW(x VARCHAR(9), y INTEGER)", "ROW('a', 1)", REFUSED),
         ("INTERVAL YEAR", "INTERVAL '3' YEAR", "INTERVAL '3' YEAR"),
         ("TIMESTAMP(6)", "TIMESTAMP '9999-12-31 23:59:59.999999'", "9999-12-31T23:59:59.999999"),
         ("TIMESTAMP(6)", "TIMESTAMP '1582-10-15 00:00:00.000001'", "1582-10-15T00:00:00.000001"),
@@ -206,6 +208,9 @@ VALUES: dict[str, tuple[tuple[str, str, Any], ...]] = {
         ("DATE", "'infinity'", "infinity"),
         ("TIME", "'23:59:59.999999'", "23:59:59.999999"),
         ("TIMESTAMP_NS", "'2024-01-01 00:00:00.123456789'", "2024-01-01 00:00:00.123456789"),
+        ("TIMESTAMP_S", "'290308-12-21 19:59:59'", "290308-12-21 19:59:59"),
+        ("TIMESTAMP_MS", "'infinity'", "infinity"),
+        ("BIT", "'0101'", "0101"),
         ("TIMESTAMPTZ", "'2024-01-01 00:00:00.5+00'", "2024-01-01 00:00:00.5+00"),
         ("UUID", "'8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b'", "8f14e45f-ceea-467f-a8f5-3d1b1b1b1b1b"),
         ("INTEGER[]", "[1, NULL]", "[1, NULL]"),
@@ -305,3 +310,21 @@ def test_each_changed_value_changes_the_digest(
             project.run(once=True)
         found = [event["changed"] for event in events(tmp_path / "t" / "out", "t")[before:]]
     assert found == [[f"v{i}"] for i, _, _ in columns]
+
+
+@pytest.mark.campaign
+def test_the_text_of_a_column_is_not_cut(new_place: Callable[[str], JdbcPlace], tmp_path: Path) -> None:
+    """Derby cuts numbers and texts to the length of a CHAR, and no error says so."""
+    place, digits = new_place("derby"), "9" * 31
+    place.execute(
+        "CREATE TABLE T (ID INTEGER NOT NULL PRIMARY KEY, V VARCHAR(300), N DECIMAL(31,0), D DATE)",
+        f"INSERT INTO T VALUES (1, '{'x' * 299}', -{digits}, DATE('0001-01-01'))",
+    )
+    settings = History.settings_of(place, tmp_path, "T", "t", types=dict.fromkeys("VND", "text"))
+    with History.opened(place, tmp_path / "t", settings) as project:
+        [prepared] = project.prepare()
+        assert prepared.error is None
+        place.execute("UPDATE T SET V = V || 'y', N = N + 1")
+        project.run(once=True)
+    values = [[event["after"][name] for name in "VND"] for event in events(tmp_path / "t" / "out", "t")]
+    assert values == [["x" * 299, f"-{digits}", "0001-01-01"], ["x" * 299 + "y", f"-{digits[:-1]}8", "0001-01-01"]]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,3 +81,33 @@ def test_a_text_names_one_stream(place: Place, workspace: Path) -> None:
         assert {finding.stream for finding in project.check("t1")} == {"", "t1"}
         with pytest.raises(ConfigError, match='there is no stream "t"'):
             project.run("t", once=True)
+        wrong: Any = 3
+        for use in (project.run, project.status, project.check, project.stream, project.to_reset):
+            with pytest.raises(ConfigError, match="3 is not the name of a stream"):
+                use(wrong)
+        polled = project.stream("t1").poll()
+        batch = next(polled)
+        with pytest.raises(ConfigError, match="sinks cannot write to oracle yet"):
+            batch.apply("oracle://user@db.example/shop")
+        with pytest.raises(ConfigError, match="apply has no option 'modes'"):
+            batch.apply("duckdb:///a.duckdb", modes="log")
+        assert len(list(batch.rows())) == 3
+        assert next(polled, None) is None
+        with pytest.raises(Refused, match="is no longer open") as refused:
+            batch.to_pandas()
+        assert "in the loop over poll()" in refused.value.remedy
+
+
+def test_a_comparison_that_is_closed(workspace: Path) -> None:
+    (workspace / "a.csv").write_text("id,n\n1,2\n")
+    (workspace / "b.csv").write_text("id,n\n1,3\n")
+    wrong: Any = [3]
+    with pytest.raises(ConfigError, match="3 is not the name of a column"):
+        qbcd.diff(workspace / "a.csv", workspace / "b.csv", key=wrong)
+    with qbcd.diff(workspace / "a.csv", workspace / "b.csv", key="id") as found:
+        assert len(list(found)) == 1
+        os.mkfifo(workspace / "pipe")
+        with pytest.raises(ConfigError, match="pipe cannot be written: not a regular file"):
+            found.write(workspace / "pipe")
+    with pytest.raises(Refused, match="comparison is closed"):
+        list(found)

@@ -217,7 +217,7 @@ def test_names_are_those_of_the_log_and_of_the_command(request: pytest.FixtureRe
 
 def test_a_source_without_rows_has_none_to_change(file: TargetPlace, tmp_path: Path) -> None:
     paths = written(tmp_path, "parquet", drawn(4)[0])
-    with pytest.raises(Refused, match="no baseline: it changes rows from before"):
+    with pytest.raises(Refused, match="no baseline: the rows that it changes from before"):
         run(file, *paths[1:], from_empty=True)
 
 

@@ -18,7 +18,7 @@ from qbcd.connectors.jdbc.profiles import PROFILES
 DOCUMENTED = {
     "h2": "CHAR_LENGTH COALESCE HASH MOD RAWTOHEX SUBSTRING SUM",
     "hsqldb": "",
-    "derby": "",
+    "derby": "RTRIM",
     "sqlite": "abs printf typeof",
     "duckdb": "CHAR_LENGTH COALESCE MOD SUM hex md5_number_upper",
     "firebird": "",
@@ -30,7 +30,7 @@ DOCUMENTED = {
     "snowflake": "COALESCE EQUAL_NULL HEX_ENCODE LENGTH MD5_NUMBER_LOWER64 MOD SUM TO_VARCHAR",
     "bigquery": "CHAR_LENGTH COALESCE CONCAT FARM_FINGERPRINT MOD SUM TO_HEX",
     "redshift": "",
-    "databricks": "COALESCE MOD SUM char_length concat hex xxhash64",
+    "databricks": "COALESCE MOD SUM char_length concat hex map to_json xxhash64",
     "teradata": "",
     "clickhouse": "coalesce concat length reinterpretAsInt64 sipHash64 sum toInt128 toString",
     "trino": "COALESCE MOD SUM from_big_endian_64 length to_hex to_utf8 xxhash64",

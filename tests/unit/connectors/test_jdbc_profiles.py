@@ -114,10 +114,29 @@ def test_an_unknown_url_names_the_profiles() -> None:
         ("oracle", TypedColumn(93, "DATE", 0, 0, signed=False), Travel("timestamp")),
         ("oracle", TypedColumn(2, "NUMBER", 0, -127, signed=True), Travel("text")),
         ("derby", TypedColumn(93, "TIMESTAMP", 29, 9, signed=False), Travel("text")),
+        ("duckdb", TypedColumn(93, "TIMESTAMP_S", 29, 0, signed=False), Travel("text")),
+        ("duckdb", TypedColumn(-7, "BIT", 0, 0, signed=False), Travel("text")),
+        ("h2", TypedColumn(2003, "INTEGER ARRAY", 9, 0, signed=False), Travel("text")),
+        ("h2", TypedColumn(1111, "ENUM('an ARRAY')", 9, 0, signed=False), Travel("text")),
     ],
 )
 def test_values_that_spark_would_change_travel_as_text(name: str, column: TypedColumn, expected: Travel) -> None:
     assert reading_of(PROFILES[name], column).travel == expected
+
+
+@pytest.mark.parametrize("kind", ["CHARACTER VARYING(9) ARRAY", "ENUM('a') ARRAY[3]", 'ROW("X" INTEGER)'])
+@pytest.mark.parametrize("as_text", [False, True])
+def test_types_whose_text_is_not_exact_are_refused(kind: str, as_text: bool) -> None:
+    assert reading_of(PROFILES["h2"], TypedColumn(2003, kind, 9, 0, signed=False), as_text=as_text).spark == ""
+
+
+@pytest.mark.parametrize("name", sorted(PROFILES))
+def test_a_text_is_read_as_it_is_also_if_a_text_is_wanted(name: str) -> None:
+    """The function for the text of other types may cut it, as Derby's does."""
+    long = TypedColumn(12, "VARCHAR", 5_000, 0, signed=False)
+    usual = reading_of(PROFILES[name], long)
+    assert usual.expression in ("{c}", reading_of(PROFILES[name], long, as_text=True).expression) or name == "sqlite"
+    assert usual.expression != "{c}" or reading_of(PROFILES[name], long, as_text=True) == usual
 
 
 ROWS = (
