@@ -79,11 +79,11 @@ class BatchView:
     def _staged(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
         if self.own is None:
             return make()
-        from qbcd.sites.event_schema import casts, event_fields
-        from qbcd.spark.paths import to_read
+        from qbcd.sites.event_schema import event_fields
+        from qbcd.sites.lake.engines.spark.parquet import read_parquet
 
         fields = event_fields([travel for _, travel in self.header.columns])
-        return spark.get().read.parquet(to_read(self.place)).selectExpr(*casts(fields))
+        return read_parquet(spark.get(), fields, [self.place])
 
     def frame(self, make: Callable[[], DataFrame], spark: SparkProvider) -> DataFrame:
         """Return the rows of the view with Spark.
@@ -95,10 +95,12 @@ class BatchView:
         names, own = [name for name, _ in self.header.added], list(staged.columns)
         if self.path is None:
             return staged.selectExpr(*own, *(f"CAST(NULL AS STRING) AS e_{i}" for i in range(len(names))))
-        from qbcd.spark.paths import to_read
+        from qbcd.sites.lake.engines.spark.parquet import read_parquet
 
         fields = [f"{self.columns.get(name, 'CAST(NULL AS STRING)')} AS e_{i}" for i, name in enumerate(names)]
-        stored = staged.sparkSession.read.parquet(to_read(self.place))
+        texts = [(column, "string") for column in self.columns.values()]
+        kinds = [("ordinal", "bigint"), *texts, ("place", "bigint")]
+        stored = read_parquet(staged.sparkSession, kinds, [self.place])
         added = stored.selectExpr("ordinal AS added_ordinal", "place AS added_place", *fields)
         joined = staged.join(added, staged["ordinal"] == added["added_ordinal"])
         if not self.header.selected:

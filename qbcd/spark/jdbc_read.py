@@ -42,7 +42,7 @@ def travelling_rows(spark: SparkSession, source: JdbcSource, stream: str, select
 
     Raises:
         EnvironmentMissing: Spark computes another digest of rows.
-        Refused: Spark reads column names instead of values, or Java has another time zone than UTC.
+        Refused: Spark reads column names instead of values, or a Java of Spark has another time zone than UTC.
         QbcdError: An error of the driver, as qbcd's message.
     """
     _check_zone(spark)
@@ -60,6 +60,7 @@ def travelling_rows(spark: SparkSession, source: JdbcSource, stream: str, select
                     remedy="register no JDBC dialect of your own for this URL in the Spark session",
                 )
             check_digests(spark)
+            _check_executors(spark)
             source.proven = True
         return _read(spark, source, select, shape)
 
@@ -82,17 +83,38 @@ def _read(spark: SparkSession, source: JdbcSource, select: str, shape: RowShape)
 def _check_zone(spark: SparkSession) -> None:
     """Refuse a Java whose time zone is not UTC.
 
-    Drivers make timestamps in its zone, and some hours do not exist there.
+    Drivers make dates and timestamps in its zone, and some hours do not exist there.
 
     Raises:
         Refused: It is another one.
     """
     jvm = spark.sparkContext._jvm
     assert jvm is not None
-    zone = str(jvm.java.util.TimeZone.getDefault().getID())
+    _refuse_zone(str(jvm.java.util.TimeZone.getDefault().getID()), "the Java of the Spark session")
+
+
+def _check_executors(spark: SparkSession) -> None:
+    """Refuse executors whose Java has another time zone than UTC: they read the rows.
+
+    Raises:
+        Refused: One has.
+    """
+    if (spark.sparkContext.master or "").split("[")[0] != "local":
+        for zone in zones_of_tasks(spark):
+            _refuse_zone(zone, "an executor of the Spark session")
+
+
+def zones_of_tasks(spark: SparkSession) -> list[str]:
+    """Return the time zones of the Java processes that run tasks, in order of their names."""
+    tasks = max(4, 2 * spark.sparkContext.defaultParallelism)  # for every executor some
+    zone = "java_method('java.time.ZoneId', 'systemDefault') AS zone"
+    return sorted({str(row.zone) for row in spark.range(0, tasks, 1, tasks).selectExpr(zone).collect()})
+
+
+def _refuse_zone(zone: str, whose: str) -> None:
     if zone not in _UTC:
         raise Refused(
-            f"the Java of the Spark session passed to qbcd has the time zone {zone}, not UTC: timestamps would shift",
+            f"{whose} has the time zone {zone}, not UTC: dates and timestamps would shift",
             remedy="start it with spark.driver.extraJavaOptions and spark.executor.extraJavaOptions "
             "-Duser.timezone=UTC",
         )

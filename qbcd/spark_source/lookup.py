@@ -57,8 +57,10 @@ def lookup(frame: DataFrame, name: str, *, config: str | Path = "qbcd.yaml", par
     from pyspark.sql import functions
     from pyspark.sql.types import StringType, StructField, StructType
 
-    if name in frame.columns:
-        raise ConfigError(f"the DataFrame has a column {name!r} already", remedy="rename it before the lookup")
+    there = {column.lower(): column for column in frame.columns}  # Spark replaces a column of its name in any case
+    for made in (name, _JSON):
+        if taken := there.get(made.lower()):
+            raise ConfigError(f"the DataFrame has a column {taken!r} already", remedy="rename it before the lookup")
     path = Path(config).resolve()
     travels = {field.name: _travel(field.dataType.simpleString()) for field in frame.schema.fields}
     with open(path) as project:

@@ -209,8 +209,11 @@ def travel_form(column: Column, value: exp.Expression) -> exp.Expression:
 
 
 def united_form(column: Column, value: exp.Expression) -> exp.Expression:
-    """See the base class: with NULL, MariaDB keeps the first eight labels of a set."""
-    return sql("cast({v} AS UNSIGNED)", v=value) if column.base_type == "set" else value
+    """See the base class.
+
+    With NULL, MariaDB keeps the first eight labels of a set, and changes numbers above 2^63. A text is right.
+    """
+    return sql("concat({v})", v=value) if column.base_type == "set" else value
 
 
 def fits_typed_sink(column: Column, value: exp.Expression) -> exp.Expression | None:

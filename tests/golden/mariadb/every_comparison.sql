@@ -341,7 +341,7 @@ FROM (
     t.`clock` AS `a_clock`,
     t.`stamp` AS `a_stamp`,
     t.`at` AS `a_at`,
-    cast(t.`flags` AS UNSIGNED) AS `a_flags`,
+    concat(t.`flags`) AS `a_flags`,
     t.`who` AS `a_who`,
     t.`host` AS `a_host`,
     t.`place` AS `a_place`
@@ -981,7 +981,7 @@ FROM (
     t.`clock` AS `a_clock`,
     t.`stamp` AS `a_stamp`,
     t.`at` AS `a_at`,
-    cast(t.`flags` AS UNSIGNED) AS `a_flags`,
+    concat(t.`flags`) AS `a_flags`,
     t.`who` AS `a_who`,
     t.`host` AS `a_host`,
     t.`place` AS `a_place`

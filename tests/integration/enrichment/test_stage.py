@@ -203,6 +203,9 @@ def test_values_without_an_event_are_refused(place: Place, workspace: Path) -> N
             run_stream(stream, Report("s"))
 
 
+PASSES_OVER = ("spark.sql.files.ignoreMissingFiles", "spark.sql.files.ignoreCorruptFiles")
+
+
 @pytest.mark.campaign
 def test_spark_gives_the_same_values(database: str, workspace: Path, spark: SparkSession) -> None:
     place = place_of(database)
@@ -228,3 +231,15 @@ def test_spark_gives_the_same_values(database: str, workspace: Path, spark: Spar
             wanted = [line for line in shown if not sink or json.loads(line)["tags"]]
             assert lines == wanted
             assert rows == {row["event_id"]: row for row in typed if not sink or row["tags"]}
+        # a session may pass over files that are missing: events without their values would be none
+        for setting in PASSES_OVER:
+            spark.conf.set(setting, "true")
+        try:
+            read = view.frame(partial(stream.site.staged, header), stream.site.context.spark)
+            assert view.path is not None
+            view.path.unlink()
+            with pytest.raises(Exception, match="does not exist"):
+                read.collect()
+        finally:
+            for setting in PASSES_OVER:
+                spark.conf.unset(setting)

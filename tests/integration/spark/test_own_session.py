@@ -11,6 +11,7 @@ from qbcd.model import Travel
 from qbcd.sites import DatabaseSite
 from qbcd.sites.lake.engines.spark import parquet
 from qbcd.sites.lake.engines.spark.engine import one_of
+from qbcd.spark.jdbc_read import zones_of_tasks
 from qbcd.spark.provider import SparkProvider
 from tests.support.places import Place
 from tests.support.project import config
@@ -105,3 +106,15 @@ def test_moments_have_their_zone_whatever_a_session_calls_a_timestamp(spark: Spa
         ]
     finally:
         spark.conf.unset("spark.sql.timestampType")
+
+
+def test_tasks_show_the_zone_of_their_java(spark: SparkSession) -> None:
+    """Drivers make dates in it; tests/campaign/jdbc/test_executors.py has executors of another one."""
+    zones = spark.sparkContext._jvm.java.util.TimeZone  # type: ignore[union-attr]
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone("America/New_York"))
+    try:
+        assert zones_of_tasks(spark) == ["America/New_York"]
+    finally:
+        zones.setDefault(before)
+    assert zones_of_tasks(spark) == ["UTC"]

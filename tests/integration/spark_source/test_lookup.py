@@ -104,6 +104,9 @@ def test_wrong_frames_are_refused_on_the_driver(place: Place, workspace: Path, s
     path = written(place, workspace, {"take": ["sk"]})
     with pytest.raises(ConfigError, match="events have no column 'customer_no'"):
         qbcd.lookup(spark.range(3), "customer", config=path)
+    for taken in ("Customer", "QBCD_lookup"):  # Spark would replace such a column, or find two
+        with pytest.raises(ConfigError, match=f"has a column '{taken}' already"):
+            qbcd.lookup(spark.range(1).selectExpr("id AS customer_no", f"'mine' AS {taken}"), "customer", config=path)
     with pytest.raises(ConfigError, match="has a column 'customer' already"):
         qbcd.lookup(spark.range(3).withColumnRenamed("id", "customer"), "customer", config=path)
     with pytest.raises(ConfigError, match="there is no lookup 'nobody'"):
