@@ -17,11 +17,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Without the program's name; by default those of the process.
     """
-    from qbcd.cli.commands import application
-
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
+        from qbcd.cli.commands import application
+
         application(given)(args=given, prog_name="qbcd")
+    except KeyboardInterrupt:  # before a command began
+        sys.exit(130)
     except OSError as error:  # of --version and --help; a command has messages of its own
         from qbcd.cli.output import FULL, discard_stdout, disk_full
 

@@ -18,6 +18,7 @@ from typing import Annotated, Optional
 import pytest
 
 import qbcd.config
+from qbcd.cli import main
 from qbcd.cli.app import without_optional
 from qbcd.config import TEMPLATE, json_schema
 from qbcd.errors import MissingPrivilege
@@ -374,3 +375,17 @@ def test_arguments_with_default_none_stay_arguments() -> None:
 def test_init_takes_a_folder(cli: Cli, workspace: Path) -> None:
     assert cli("init", "sub").code == 0
     assert (workspace / "sub" / "qbcd.yaml").exists()
+
+
+def test_an_interrupt_before_a_command_begins_has_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            if name == "qbcd.cli.commands":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "qbcd.cli.commands", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted, *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        main(["--help"])
+    assert ended.value.code == 130
