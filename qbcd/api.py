@@ -27,7 +27,7 @@ from qbcd.delivery.batches import (
     waiting_for,
 )
 from qbcd.error_messages import one_message
-from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, Refused, UnsupportedType
+from qbcd.errors import ConfigError, EnvironmentMissing, QbcdError, UnsupportedType
 from qbcd.model import BatchHeader, StreamPlan
 from qbcd.planning import plan_of
 from qbcd.polling.job import JobEvents, run_always, run_once, short_waits_after
@@ -238,25 +238,14 @@ class StreamHandle:
         error = poll(stream).error
 
         for header in [] if error and doubts_batches(error) else waiting(stream, error):
-            over = threading.Event()
-            check = partial(self._refuse_over, over, header)
-            try:
-                with open_batch(stream, header) as batch:
-                    yield Batch(batch, check, lambda: self._parts.state.project_id)
-            finally:
-                over.set()
+            with open_batch(stream, header) as batch:
+                yield Batch(batch, self._parts.refuse_closed, lambda: self._parts.state.project_id)
             self._parts.refuse_closed()
             if PYTHON_SINK not in stream.project.acknowledged(self.name):
                 break  # the consumer was retired meanwhile
             stream.project.acknowledge(self.name, PYTHON_SINK, header)
         if error is not None:
             raise error
-
-    def _refuse_over(self, over: threading.Event, header: BatchHeader) -> None:
-        self._parts.refuse_closed()
-        if over.is_set():
-            remedy = "read its events in the loop over poll(), before the next batch is requested"
-            raise Refused(f"batch {header.number} is no longer open", stream=self.name, remedy=remedy)
 
     def verify(self) -> Differences:
         """Compare replica and source in full. The list is `truncated` if there are more differences.

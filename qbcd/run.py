@@ -180,7 +180,8 @@ def prepare_stream(stream: Stream) -> Report:
     with _noting_spark(stream, report), stream.site.context.hold(register=True) as held:
         if held.row.prepared:
             raise Refused("another process has just prepared it", stream=stream.name, remedy="qbcd status")
-        stream.project.forget(stream.name)  # of a reset or an earlier prepare that was killed
+        # what a reset or an earlier prepare left that was killed; the hull was stored just now
+        stream.project.forget(stream.name, hull=stream.interest is None or not stream.interest.enricher.narrows)
         enroll(stream, held.row)
         if stream.settings.baseline_events:
             begin_subscriptions(stream, plan, held, report, rows_are_events=True)

@@ -520,13 +520,17 @@ class ProjectState(StateDatabase):
         same &= (REFUSAL.c.version == version) & (REFUSAL.c.amount == amount)
         return conn.execute(delete(REFUSAL).where(same)).rowcount == 1
 
-    def forget(self, stream: str) -> None:
+    def forget(self, stream: str, *, hull: bool = True) -> None:
         """Delete what is kept for a stream that begins again: acknowledgements, failures ..
 
         Its history is kept, and so are the numbers of its resends, which name folders of sinks.
+
+        Args:
+            hull: Also the restriction that its subscriptions need.
         """
+        tables = (ACK, DELIVERY_ERROR, REFUSAL, ENRICHED, PROGRESS, SUBSCRIBED, WAITING)
         with self.changing(stream) as conn:
-            for table in (ACK, DELIVERY_ERROR, REFUSAL, ENRICHED, INTEREST, PROGRESS, SUBSCRIBED, WAITING):
+            for table in (*tables, INTEREST) if hull else tables:
                 conn.execute(delete(table).where(table.c.stream == stream))
             conn.execute(update(RESEND).where(RESEND.c.stream == stream).values(pending=False))
 

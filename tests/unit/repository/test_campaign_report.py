@@ -37,7 +37,7 @@ def test_runs_of_one_part_on_one_commit_are_one_line(tmp_path: Path) -> None:
     (found,) = results.read([one, two])
     assert found.outcomes == {"a": "passed", "b": "failed", "c": "skipped"}
     assert "| `mutants` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([found])
-    assert {"mutants auto: 1 failed", "mutants auto: not all cases have run", "lake_mysql spark: missing"} <= set(
+    assert {"mutants auto: 1 failed", "mutants auto: not all cases have run", "lake_postgresql spark: missing"} <= set(
         lacks([found])
     )
 
@@ -45,7 +45,7 @@ def test_runs_of_one_part_on_one_commit_are_one_line(tmp_path: Path) -> None:
 def test_parts_without_a_file_are_shown_as_missing(tmp_path: Path) -> None:
     made = table(results.read([written(tmp_path, "1", "aaaa", {"expect": ["a"]}, case("a"))]))
     assert {line.split("`")[1] for line in made.splitlines()[2:]} == set(parts.PARTS)
-    assert "| `lake_mysql` | spark | **missing** |" in made
+    assert "| `lake_postgresql` | spark | **missing** |" in made
     assert "| `mutants` | auto | **missing** |" not in made
     assert "| `jdbc` | auto | **missing** |" in made
 
