@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -137,7 +138,8 @@ def test_keys_that_were_recovered_wrongly(
         site = parts_of(project).open_stream("s").site
         assert isinstance(site, LakeSite)
         assert len(list(site.context.files.root.glob("batch-*"))) == 3, "the wrong comparison left a batch"
-    assert [looks_up(plan) for plan in plans] == [True, False]
+    by_spark = os.environ.get("QBCD_TEST_ENGINE") == "spark"  # it reads that many rows into a stage
+    assert [looks_up(plan) for plan in plans] == ([True] if by_spark else [True, False])
 
 
 def test_statements_to_the_source(
