@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from qbcd.errors import ConfigError, QbcdError, Refused
+from qbcd.errors import QbcdError, ConfigError, QbcdError, Refused
 from qbcd.model import ResentRows, Travel, TravelKind
 from qbcd.replay.jsonl_log import JsonlFile
 from qbcd.replay.replay import Replayed, replay
@@ -198,6 +198,18 @@ def test_types_of_parquet_are_those_of_the_table(file: TargetPlace, tmp_path: Pa
     assert {types[name] for name in KEY} == {"integer", "text"}
     assert {name: types[name] for name in wide} == {name: plain.type_of(travel) for name, travel in wide.items()}
     assert len(file.state()) == len(states[-1])
+
+
+def test_doubles_of_parquet_are_not_rounded(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    event = {"op": "r", "before": None, "key": {"k": 1}, "after": {"k": 1, "v": 0.1}}
+    columns = [("k", Travel("int64")), ("v", Travel("float64"))]
+    paths = written(tmp_path, "parquet", [batch_of([event], 1, columns=columns, key=("k",), table="q")])
+    with new_target("postgresql", request, tmp_path) as target:
+        target.sql("CREATE TABLE q (k bigint PRIMARY KEY, v real)")
+        where = ReplayTarget(DatabaseSink("x", target.url)._url, None, "q")
+        with pytest.raises(QbcdError, match="column v .* has type real, and the stream needs double"):
+            replay(paths, where, TableOptions())
+        assert target.sql("SELECT * FROM q") == []
 
 
 def test_names_are_those_of_the_log_and_of_the_command(request: pytest.FixtureRequest, tmp_path: Path) -> None:
