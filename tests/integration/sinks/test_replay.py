@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from qbcd.errors import QbcdError, ConfigError, QbcdError, Refused
+from qbcd.errors import ConfigError, QbcdError, Refused
 from qbcd.model import ResentRows, Travel, TravelKind
 from qbcd.replay.jsonl_log import JsonlFile
 from qbcd.replay.replay import Replayed, replay
@@ -207,7 +207,7 @@ def test_doubles_of_parquet_are_not_rounded(request: pytest.FixtureRequest, tmp_
     with new_target("postgresql", request, tmp_path) as target:
         target.sql("CREATE TABLE q (k bigint PRIMARY KEY, v real)")
         where = ReplayTarget(DatabaseSink("x", target.url)._url, None, "q")
-        with pytest.raises(QbcdError, match="column v .* has type real, and the stream needs double"):
+        with pytest.raises(QbcdError, match=r"column v .* has type real, and the stream needs double"):
             replay(paths, where, TableOptions())
         assert target.sql("SELECT * FROM q") == []
 
