@@ -141,6 +141,15 @@ def holding(found: Iterable[Results], head: str) -> list[Results]:
     return list(made.values())
 
 
+def whole_part_holds(part: str, commit: str, head: str) -> bool:
+    """Return True if `part` has the same cases in both commits, and none can depend on what changed between them."""
+    changed = _changed_tests(commit, head)
+    if changed is None or _differ(commit, head, "tests/campaign/parts.py", "tests/campaign/kept.py"):
+        return False
+    families = {next((p.places for p in PARTS.values() if file.startswith(p.places)), ()) for file in changed}
+    return PARTS[part].places not in families
+
+
 def _changed_tests(commit: str, head: str) -> set[str] | None:
     """Return the test files that changed from one commit to the other, or use a file that did; None: all cases may."""
     if CHANGES in commit + head:
@@ -148,7 +157,7 @@ def _changed_tests(commit: str, head: str) -> set[str] | None:
     if commit == head:
         return set()
     try:
-        names = _git("diff", "--name-only", "--no-renames", commit, head, "--").splitlines()
+        names = _differ(commit, head)
     except subprocess.CalledProcessError:  # a commit that this repository does not have
         return None
     names = [n for n in names if not _NO_CASE.fullmatch(n)]
@@ -246,6 +255,11 @@ def chosen(config: pytest.Config, part: str, items: list[pytest.Item]) -> list[p
 
 def _is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
+
+
+def _differ(commit: str, head: str, *paths: str) -> list[str]:
+    """Return the files, of all or of `paths`, that differ between two commits."""
+    return _git("diff", "--name-only", "--no-renames", commit, head, "--", *paths).splitlines()
 
 
 def _git(*arguments: str) -> str:

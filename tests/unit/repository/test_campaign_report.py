@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 
 from tests.campaign import parts, results
 from tools import campaign_report
-from tools.campaign_report import lacks, put, table
+from tools.campaign_report import Row, lacks, put, rows_of, table, with_kept
 
 
 def written(folder: Path, name: str, commit: str, *entries: dict[str, object], **head: str) -> Path:
@@ -36,14 +37,14 @@ def test_runs_of_one_part_on_one_commit_are_one_line(tmp_path: Path) -> None:
         file.write('{"case": "d", "outco')  # killed while it wrote
     (found,) = results.read([one, two])
     assert found.outcomes == {"a": "passed", "b": "failed", "c": "skipped"}
-    assert "| `mutants` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([found])
+    assert "| `mutants` | auto | 3 | 1 | 1 | 1 | 1 | 1.0 | `aaaa` |\n" in table([Row.of(found)])
     assert {"mutants auto: 1 failed", "mutants auto: not all cases have run", "lake_postgresql spark: missing"} <= set(
-        lacks([found])
+        lacks([Row.of(found)])
     )
 
 
 def test_parts_without_a_file_are_shown_as_missing(tmp_path: Path) -> None:
-    made = table(results.read([written(tmp_path, "1", "aaaa", {"expect": ["a"]}, case("a"))]))
+    made = table(map(Row.of, results.read([written(tmp_path, "1", "aaaa", {"expect": ["a"]}, case("a"))])))
     assert {line.split("`")[1] for line in made.splitlines()[2:]} == set(parts.PARTS)
     assert "| `lake_postgresql` | spark | **missing** |" in made
     assert "| `mutants` | auto | **missing** |" not in made
@@ -51,7 +52,7 @@ def test_parts_without_a_file_are_shown_as_missing(tmp_path: Path) -> None:
 
 
 def test_other_servers_do_not_count_as_the_usual_ones(tmp_path: Path) -> None:
-    made = table(results.read([written(tmp_path, "1", "aaaa", case("a"), servers="mariadbd 11.8.9")]))
+    made = table(map(Row.of, results.read([written(tmp_path, "1", "aaaa", case("a"), servers="mariadbd 11.8.9")])))
     assert "| `mutants` | auto, mariadbd 11.8.9 | 1 | 1 | 0 | 0 | not known |" in made
     assert "| `mutants` | auto | **missing** |" in made
 
@@ -62,7 +63,7 @@ def test_a_whole_campaign_lacks_nothing(tmp_path: Path) -> None:
         for part in parts.PARTS
         for engine in parts.PARTS[part].engines
     ]
-    assert lacks(results.read(files)) == []
+    assert lacks(map(Row.of, results.read(files))) == []
 
 
 @pytest.fixture
@@ -154,6 +155,51 @@ def test_a_tree_with_changes_has_no_results(
     assert "| `mutants` | auto | **missing** |" in capsys.readouterr().out
     campaign_report.main([*arguments, "--each-commit"])
     assert "+changes` |" in capsys.readouterr().out
+
+
+def row(part: str, commit: str, *, failed: int = 0, not_run: int | None = 0, servers: str = "") -> Row:
+    return Row(results.Line(part, "auto", servers), 4, 3 - failed, failed, 1, not_run, 2.5, commit)
+
+
+def test_rows_are_read_as_they_were_written() -> None:
+    rows = [row("kill_mysql", "aaaa"), row("mutants", "bbbb", failed=2), row("jdbc", "cccc", servers="mariadbd 11.8.9")]
+    assert sorted(rows_of(table(rows)), key=lambda r: r.commit) == rows
+
+
+@pytest.mark.parametrize(
+    ("file", "stay"),
+    [
+        ("docs/page.md", {"kill_mysql", "servers_mysql"}),
+        ("tests/faults/test_kill.py", {"servers_mysql"}),
+        ("tests/unit/test_x.py", {"kill_mysql"}),
+        ("tests/campaign/jdbc/test_x.py", {"kill_mysql", "servers_mysql"}),
+        ("tests/campaign/kept.py", set()),
+        ("qbcd/x.py", set()),
+    ],
+)
+def test_whole_rows_of_the_page_stay_while_they_hold(repository: Callable[..., str], file: str, stay: set[str]) -> None:
+    first = repository("README.md")
+    page = table(
+        [
+            row("kill_mysql", first),
+            row("servers_mysql", first),
+            row("jdbc", first, failed=1),
+            row("files", first, not_run=2),
+        ]
+    )
+    second = repository(file)
+    assert {r.line.part: r.commit for r in with_kept([], page, second)} == dict.fromkeys(stay, second)
+
+
+@pytest.mark.parametrize(
+    ("failed", "not_run", "from_files"), [(0, 3, False), (0, None, False), (0, 0, True), (1, 3, True)]
+)
+def test_files_with_the_whole_part_or_a_failure_replace_the_row(
+    repository: Callable[..., str], failed: int, not_run: int | None, from_files: bool
+) -> None:
+    commit = repository("README.md")
+    kept, made = row("jdbc", commit), replace(row("jdbc", commit, failed=failed, not_run=not_run), minutes=9.0)
+    assert with_kept([made], table([kept]), commit) == [made if from_files else kept]
 
 
 def test_the_page_has_the_marks_of_the_table() -> None:
