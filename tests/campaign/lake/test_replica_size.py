@@ -1,6 +1,6 @@
 """The size of a digest replica on disk, compared with a replica of rows.
 
-A row has about 200 bytes, as in the benchmarks.
+A row has about 200 bytes, as in the benchmarks. In a replica of rows DuckDB's files have 83 of them, Spark's 165.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALTER TABLE t ADD PRIMARY KEY (id); ANALYZE t
 
 # With an integer key, as most tables have: a replica always stores the key, and a uuid is as long as many rows.
 @pytest.mark.campaign
-def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSession) -> None:
+def test_digests_take_at_most_a_seventh(database: str, workspace: Path, spark: SparkSession) -> None:
     sql(database, TABLE)
     tables = [
         {"name": f"of_{kept}", "table": "public.t", "strategy": {"type": "id_rcs", "replica": kept}}
@@ -41,8 +41,9 @@ def test_digests_take_a_tenth(database: str, workspace: Path, spark: SparkSessio
         for table in tables:
             project.stream(str(table["name"])).prepare()
         rows, digests = _size(project, "of_rows"), _size(project, "of_digest")
-    assert rows > 100 * ROWS
-    assert digests < 0.12 * rows, (rows, digests)
+    assert rows > 75 * ROWS
+    assert digests < rows / 7, (rows, digests)
+    assert digests < 18 * ROWS, "more than a key and a digest of 8 bytes each"
 
 
 def _size(project: Project, stream: str) -> int:
