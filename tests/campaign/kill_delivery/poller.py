@@ -1,4 +1,4 @@
-"""The parent's side of a poller: tasks, and the kill of its whole process group at a drawn moment."""
+"""The parent's side of a poller: tasks, and the kill of it and all its processes at a drawn moment."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Ended:
 
 
 class Poller:
-    """A process that polls stream ``s``, with the Java that it starts, in a process group of its own.
+    """A process that polls stream ``s``, with the Java that it starts, which has a session of its own.
 
     Args:
         data: The configuration.
@@ -108,10 +108,11 @@ class Poller:
 
     def kill(self) -> None:
         """Kill Python and Java at once; return when both have ended."""
-        names = _members(self.pid)
-        os.killpg(self.pid, signal.SIGKILL)
+        names = _family(self.pid)
+        for pid in names:
+            os.kill(pid, signal.SIGKILL)
         self._process.wait()
-        wait_until(lambda: not _members(self.pid), what=f"the end of {names}")
+        wait_until(lambda: not names.keys() & _living().keys(), what=f"the end of {names}")
         self._close()
         assert "java" in names.values(), f"the poller had no Java of its own: {names}"
         shutil.rmtree(self.temporary)  # what Spark itself leaves there
@@ -119,7 +120,8 @@ class Poller:
     def stop(self) -> None:
         """End a poller that is no longer needed."""
         if self._process.poll() is None:
-            os.killpg(self.pid, signal.SIGKILL)
+            for pid in _family(self.pid):
+                os.kill(pid, signal.SIGKILL)
             self._process.wait()
         self._close()
         shutil.rmtree(self.temporary, ignore_errors=True)
@@ -159,8 +161,17 @@ class Poller:
         return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-40:])
 
 
-def _members(group: int) -> dict[int, str]:
-    """Return the names of the living processes of a group, by process id."""
+def _family(pid: int) -> dict[int, str]:
+    """Return the names of a process and of all that it started, by process id."""
+    living, found, new = _living(), set[int](), {pid}
+    while new:
+        found |= new
+        new = {one for one, (_, parent) in living.items() if parent in new}
+    return {one: living[one][0] for one in found if one in living}
+
+
+def _living() -> dict[int, tuple[str, int]]:
+    """Return name and parent of each living process, by process id."""
     found = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -169,7 +180,7 @@ def _members(group: int) -> dict[int, str]:
             except (FileNotFoundError, ProcessLookupError):
                 continue
             name, _, rest = text.partition("(")[2].rpartition(")")
-            state, _, member_of = rest.split()[:3]
-            if int(member_of) == group and state not in "ZX":
-                found[int(folder.name)] = name
+            state, parent = rest.split()[:2]
+            if state not in "ZX":
+                found[int(folder.name)] = (name, int(parent))
     return found

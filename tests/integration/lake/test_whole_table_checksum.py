@@ -15,6 +15,7 @@ import pytest
 import qbcd
 from qbcd.api import parts_of
 from qbcd.model import Cost
+from qbcd.ranges import partition
 from qbcd.sites.lake import dirty_ranges
 from qbcd.sites.lake.fetch import whole_table
 from qbcd.strategies import IdRcs
@@ -50,6 +51,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Record the reads of each poll: `sum` for the whole table, `ranges` for range checksums."""
     found: list[str] = []
     monkeypatch.setattr(whole_table, "POLLS", POLLS)
+    monkeypatch.setattr(partition, "ROWS_PER_RANGE", RANGE)  # for strategies without the option
     for module, name, what in ((whole_table, "rows_unchanged", "sum"), (dirty_ranges, "checksums", "ranges")):
         monkeypatch.setattr(module, name, _recorded(found, what, getattr(module, name)))
     return found
