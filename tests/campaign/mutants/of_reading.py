@@ -25,7 +25,8 @@ SESSIONS = (
         f"{LAKE}engines/spark/engine.py",
         "connector.sessions.pins() if name is None else",
         "connector.sessions.pins() if name is not None else",
-        ("tests/faults/test_concurrent.py::test_pinned_reads_do_not_tear",),
+        ("tests/faults/test_concurrent.py::test_pinned_reads_do_not_tear[6-spark]",),
+        campaign="the case of `make test` reads without Spark",
     ),
     Mutant(
         "lock-after-snapshot",
@@ -172,7 +173,8 @@ DIGESTS = (
         f"{MARIA}expressions.py",
         'if column.fact("digested"):  # it was short',
         "if False:",
-        (f"{WIDER}test_streams_go_on",),
+        (f"{WIDER}test_streams_go_on[mariadb-id_rcs]",),
+        campaign="`make test` widens types of PostgreSQL",
     ),
     Mutant(
         "narrow-own-tables",
