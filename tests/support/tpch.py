@@ -190,7 +190,7 @@ FIRST_WORDS = (
 )
 FAMILY_WORDS = (
     "now(6)",
-    "ORDER BY md5(concat({key}, '{seed}')) LIMIT {n}",
+    "ORDER BY sha2(concat({key}, '{seed}'), 256) LIMIT {n}",
     "concat({0}, '{1}')",
     "{0} - INTERVAL {1} DAY",
 )
