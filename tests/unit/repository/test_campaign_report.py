@@ -169,7 +169,7 @@ def test_rows_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("file", "stay"),
     [
-        ("docs/page.md", {"kill_mysql", "servers_mysql"}),
+        ("docs/page.txt", {"kill_mysql", "servers_mysql"}),
         ("tests/faults/test_kill.py", {"servers_mysql"}),
         ("tests/unit/test_x.py", {"kill_mysql"}),
         ("tests/campaign/jdbc/test_x.py", {"kill_mysql", "servers_mysql"}),
