@@ -25,8 +25,6 @@ PAGE = ROOT / "tests/campaign/README.md"
 BEGIN, END = "<!-- campaign-report -->\n", "<!-- end of campaign-report -->\n"
 COLUMNS = ("part", "engine", "cases", "passed", "failed", "skipped", "not run", "minutes", "commit")
 HEAD = f"| {' | '.join(COLUMNS)} |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n"
-
-
 _ROW = re.compile(r"\| `(\w+)` \| (\w+)(?:, ([^|]+))? \|" + r" (\d+) \|" * 5 + r" ([\d.]+) \| `(.+)` \|")
 
 
