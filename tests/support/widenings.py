@@ -111,6 +111,9 @@ WIDER: Mapping[str, Sequence[Widening]] = {
         Widening("decimal(8,2)", "decimal(14,2)", ("5.00", "-999999.99", "0.10"), "123456789012.34", True),
         Widening("decimal(40,2)", "decimal(50,2)", ("5.00", "-999999.99", "0.10"), f"{'9' * 45}.10", True),
         Widening("enum('a','b')", "enum('a','b','c')", ("'b'", "'a'"), "'c'", True),
+        Widening(
+            r"enum('a''','b\\')", rf"enum('a''','b\\','{'x' * 100}')", (r"'b\\'", "'a'''"), f"'{'x' * 100}'", True
+        ),
         Widening("set('a','b')", f"set('a','b',{LABELS})", ("'a,b'", "''"), "'a,m9,m63'", True),
         Widening("bit(5)", "bit(12)", ("b'101'", "b'0'"), "b'100000000101'", True),
     ),

@@ -115,10 +115,11 @@ def _digest_part(column: Column, value: exp.Expression) -> exp.Expression:
     plain, hashed = "concat(length({v}), ':', {bytes})", "sha2({bytes}, 256)"
     if column.travel.unordered:
         return sql(f"ifnull({hashed}, 'N')", bytes=content)
-    if column.fact("digested"):  # it was short
+    was_short = bool(column.fact("digested"))
+    if was_short and base not in types.CHOICES:
         either = f"CASE WHEN length({{v}}) <= {types.LONG} THEN {plain} ELSE concat('L', {hashed}) END"
         return sql(f"ifnull({either}, 'N')", v=value, bytes=content)
-    if types.is_long(column):
+    if types.is_long(column) and not was_short:
         return sql(f"ifnull({hashed}, 'N')", bytes=content)
     if base in types.STRINGS or base in types.BINARIES:
         return sql(f"ifnull({plain}, 'N')", v=value, bytes=content)

@@ -11,7 +11,8 @@ Facts of a column (`Column.fact`):
 ``no_pad``         ``yes`` if trailing spaces count under the collation
 ``characters``     maximum number of characters of a text;  ``octets`` of its bytes
 ``all_digits``     of a floating point number: SQL template of a text that reads back as the same number, -0 as 0
-``digested``       ``short`` if values of up to 255 bytes have the digest of a short column, which this one was
+``digested``       ``short`` if values of up to 255 bytes, or any of an enum or set, have the digest of a short column,
+                   which this one was
 ``unsigned``       ``yes`` for an unsigned number;  ``bits`` of a bit field
 =================  ==================================================================================================
 """

@@ -2,14 +2,14 @@
 
 Digest, key identity and text of a value stay the same.
 
-A text or a binary value of a short column enters the digest as it is, that of a long one by its hash
-(`types.is_long`). So a column that was short keeps the fact `digested` when it gets long.
+A text or a binary value of a short column enters the digest as it is, an enum or set by its number; those of long
+columns by a hash (`types.is_long`). So a column that was short keeps the fact `digested` when it gets long.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from qbcd.connectors.mysql_family import types
 from qbcd.model import Column
@@ -31,6 +31,7 @@ _CHARACTER: Mapping[str, int] = {  # most bytes of a character, by character set
     **dict.fromkeys(("utf8mb3", "utf8", "ujis", "eucjpms"), 3),
     **dict.fromkeys(("big5", "sjis", "euckr", "gb2312", "gbk", "ucs2", "cp932"), 2),
 }
+_ESCAPED = re.compile(r"''|\\.", re.DOTALL)  # two characters that spell one of a label
 _SPELLED = ("char", "varchar")  # types whose size is a number of characters
 
 
@@ -90,4 +91,17 @@ def _appended(then: str, now: Column) -> str | None:
     if then.partition("(")[0].lower() != now.base_type:
         return None
     labels, known = types.labels(now.sql_type), types.labels(then)
-    return "" if labels[: len(known)] == known and len(labels) > len(known) else None
+    if labels[: len(known)] != known or len(labels) <= len(known):
+        return None
+    if not types.is_long(now):
+        return ""
+    if _most_characters(now.base_type, labels) != int(now.fact("characters") or 0):
+        return None  # the catalog counts otherwise, so that it is not known whether the column was long
+    width = _CHARACTER.get(now.fact("charset"), 1)
+    return "short" if _most_characters(now.base_type, known) * width <= types.LONG else ""
+
+
+def _most_characters(base: str, labels: Sequence[str]) -> int:
+    """Return the characters of the longest value of an enum or set, whose labels are given as its type spells them."""
+    sizes = [len(_ESCAPED.sub("_", label[1:-1])) for label in labels]
+    return max(sizes) if base == "enum" else sum(sizes) + len(sizes) - 1
