@@ -4,7 +4,8 @@ A file is JSON lines. The first line describes the run, `expect` lists the cases
 line is a case that has ended. So a run that is killed keeps what it has shown, and `--remaining` continues it.
 
 A result holds for a later commit too, until a file that it can depend on changes: changed pages end no result, a
-changed file of `tests` ends those of the test files that use it, and any other file ends all.
+changed file of `tests` ends those of the test files that use it, and any other file ends all. But the connector of
+MariaDB and MySQL ends none of the parts of PostgreSQL, whose cases do not use those servers.
 
 The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
 """
@@ -37,6 +38,8 @@ _NO_CASE = re.compile(
     r".*\.md|docs/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
     r"|tests/campaign/(kept|parts|results|dependencies)\.py"
 )
+# Folders of a connector, with the databases whose parts do not depend on it.
+_NOT_OF: Mapping[str, tuple[str, ...]] = {"qbcd/connectors/mysql_family/": ("postgresql",)}
 _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
 
 
@@ -127,7 +130,7 @@ def holding(found: Iterable[Results], head: str) -> list[Results]:
     """
     made: dict[Line, Results] = {}
     for r in found:
-        if (changed := _changed_tests(r.commit, head)) is None:
+        if (changed := _changed_tests(r.line.part, r.commit, head)) is None:
             continue
         kept = {c for c, o in r.outcomes.items() if c.partition("::")[0] not in changed}
         if r.commit != head:
@@ -143,15 +146,18 @@ def holding(found: Iterable[Results], head: str) -> list[Results]:
 
 def whole_part_holds(part: str, commit: str, head: str) -> bool:
     """Return True if `part` has the same cases in both commits, and none can depend on what changed between them."""
-    changed = _changed_tests(commit, head)
+    changed = _changed_tests(part, commit, head)
     if changed is None or _differ(commit, head, "tests/campaign/parts.py", "tests/campaign/kept.py"):
         return False
     families = {next((p.places for p in PARTS.values() if file.startswith(p.places)), ()) for file in changed}
     return PARTS[part].places not in families
 
 
-def _changed_tests(commit: str, head: str) -> set[str] | None:
-    """Return the test files that changed from one commit to the other, or use a file that did; None: all cases may."""
+def _changed_tests(part: str, commit: str, head: str) -> set[str] | None:
+    """Return the test files that changed from one commit to the other, or use a file that did.
+
+    None: any case of the part may depend on what changed.
+    """
     if CHANGES in commit + head:
         return None
     if commit == head:
@@ -160,7 +166,8 @@ def _changed_tests(commit: str, head: str) -> set[str] | None:
         names = _differ(commit, head)
     except subprocess.CalledProcessError:  # a commit that this repository does not have
         return None
-    names = [n for n in names if not _NO_CASE.fullmatch(n)]
+    free = tuple(place for place, databases in _NOT_OF.items() if part in PARTS and PARTS[part].database in databases)
+    names = [n for n in names if not _NO_CASE.fullmatch(n) and not n.startswith(free)]
     if not all(n.startswith("tests/") and n.endswith(".py") for n in names):
         return None
     return dependent_files(names, ROOT)

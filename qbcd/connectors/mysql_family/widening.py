@@ -102,6 +102,6 @@ def _appended(then: str, now: Column) -> str | None:
 
 
 def _most_characters(base: str, labels: Sequence[str]) -> int:
-    """Return the characters of the longest value of an enum or set, whose labels are given as its type spells them."""
+    """Return the characters of the longest value, given the labels as the type spells them."""
     sizes = [len(_ESCAPED.sub("_", label[1:-1])) for label in labels]
     return max(sizes) if base == "enum" else sum(sizes) + len(sizes) - 1

@@ -169,12 +169,13 @@ def test_rows_are_read_as_they_were_written() -> None:
 @pytest.mark.parametrize(
     ("file", "stay"),
     [
-        ("docs/page.txt", {"kill_mysql", "servers_mysql"}),
+        ("docs/page.txt", {"kill_mysql", "kill_postgresql", "servers_mysql"}),
         ("tests/faults/test_kill.py", {"servers_mysql"}),
-        ("tests/unit/test_x.py", {"kill_mysql"}),
-        ("tests/campaign/jdbc/test_x.py", {"kill_mysql", "servers_mysql"}),
+        ("tests/unit/test_x.py", {"kill_mysql", "kill_postgresql"}),
+        ("tests/campaign/jdbc/test_x.py", {"kill_mysql", "kill_postgresql", "servers_mysql"}),
         ("tests/campaign/kept.py", set()),
         ("qbcd/x.py", set()),
+        ("qbcd/connectors/mysql_family/x.py", {"kill_postgresql"}),
     ],
 )
 def test_whole_rows_of_the_page_stay_while_they_hold(repository: Callable[..., str], file: str, stay: set[str]) -> None:
@@ -182,6 +183,7 @@ def test_whole_rows_of_the_page_stay_while_they_hold(repository: Callable[..., s
     page = table(
         [
             row("kill_mysql", first),
+            row("kill_postgresql", first),
             row("servers_mysql", first),
             row("jdbc", first, failed=1),
             row("files", first, not_run=2),
