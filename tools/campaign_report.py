@@ -138,7 +138,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     chosen.add_argument("--each-commit", action="store_true", help="results of all commits, as they are")
     parser.add_argument("--print", action="store_true", help="print the table; do not change the page")
     options = parser.parse_args(arguments)
-    found, page = read(options.results.glob("*.jsonl")), PAGE.read_text("utf-8")
+    found = [r for r in read(options.results.glob("*.jsonl")) if r.line.part in PARTS]
+    page = PAGE.read_text("utf-8")
     if options.each_commit:
         rows = [Row.of(r) for r in found]
     else:

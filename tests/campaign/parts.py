@@ -63,7 +63,7 @@ PARTS: dict[str, Part] = {
         f"kill_delivery_{s}": Part((f"tests/campaign/kill_delivery/test_{s}.py",))
         for s in ("mds", "ts", "tdi", "tlcs", "vbd")
     },
-    "many": Part(("tests/campaign/many/",)),
+    **dict(_on_each_database("many", "tests/campaign/many/")),
     "silence": Part(("tests/faults/test_silence.py", "tests/campaign/silence/")),
     **dict(
         _on_each_database(
@@ -85,7 +85,7 @@ PARTS: dict[str, Part] = {
     "queries": Part(("tests/integration/queries/", "tests/campaign/queries/")),
     "enrichment": Part(("tests/integration/enrichment/", "tests/integration/lookups/")),
     "brokers": Part(("tests/campaign/brokers/",)),
-    "sinks": Part(("tests/integration/sinks/", "tests/campaign/sinks/")),
+    **dict(_on_each_database("sinks", "tests/integration/sinks/", "tests/campaign/sinks/")),
     "snapshots": Part(("tests/unit/snapshots/test_methods.py", "tests/campaign/snapshots/")),
     "spark_source": Part(("tests/campaign/spark_source/", "tests/integration/spark_source/")),
     "monitoring": Part(

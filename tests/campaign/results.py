@@ -5,7 +5,7 @@ line is a case that has ended. So a run that is killed keeps what it has shown, 
 
 A result holds for a later commit too, until a file that it can depend on changes: changed pages end no result, a
 changed file of `tests` ends those of the test files that use it, and any other file ends all. But the connector of
-MariaDB and MySQL ends none of the parts of PostgreSQL, whose cases do not use those servers.
+MariaDB and MySQL ends none of the parts whose cases all run on PostgreSQL alone.
 
 The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
 """
@@ -15,11 +15,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import IO, Any
 
 import pytest
@@ -32,14 +34,21 @@ FOLDER_VARIABLE = "QBCD_CAMPAIGN_RESULTS"
 ENGINE_VARIABLE = "QBCD_TEST_ENGINE"
 SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_BIN": "mariadbd"}
 _EXPECTED = "campaign_cases"
+_PARTS_FILE = "tests/campaign/parts.py"
 CHANGES = "+changes"  # after a commit: files of the working tree differed
 # Files that no case depends on: pages, benchmarks, and what chooses cases and reports results.
 _NO_CASE = re.compile(
     r".*\.md|docs/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
     r"|tests/campaign/(kept|parts|results|dependencies)\.py"
 )
-# Folders of a connector, with the databases whose parts do not depend on it.
-_NOT_OF: Mapping[str, tuple[str, ...]] = {"qbcd/connectors/mysql_family/": ("postgresql",)}
+# Folders of a connector, with parts that do not use it: those of another database without cases that name none but use
+# several, such as tests of all dialects.
+_UNUSED: Mapping[str, Sequence[str]] = {
+    "qbcd/connectors/mysql_family/": [
+        f"{wing}_postgresql"
+        for wing in ("kill", "kill_database", "kill_lake", "property", "protocol", "tables", "lake")
+    ]
+}
 _RANK = {"skipped": 0, "passed": 1, "failed": 2}  # of several runs of a case the worst counts; a skip is no result
 
 
@@ -147,10 +156,26 @@ def holding(found: Iterable[Results], head: str) -> list[Results]:
 def whole_part_holds(part: str, commit: str, head: str) -> bool:
     """Return True if `part` has the same cases in both commits, and none can depend on what changed between them."""
     changed = _changed_tests(part, commit, head)
-    if changed is None or _differ(commit, head, "tests/campaign/parts.py", "tests/campaign/kept.py"):
+    if changed is None or _differ(commit, head, "tests/campaign/kept.py"):
+        return False
+    if _differ(commit, head, _PARTS_FILE) and _claims(part, commit) != _claims(part, head):
         return False
     families = {next((p.places for p in PARTS.values() if file.startswith(p.places)), ()) for file in changed}
     return PARTS[part].places not in families
+
+
+def _claims(part: str, commit: str) -> list[tuple[tuple[str, ...], str]]:
+    """Return what decides which cases a part has: its places and database, and those of parts that come first."""
+    with NamedTemporaryFile("w", suffix=".py", encoding="utf-8") as file:
+        file.write(_git("show", f"{commit}:{_PARTS_FILE}"))
+        file.flush()
+        parts: Mapping[str, Any] = runpy.run_path(file.name)["PARTS"]
+    if part not in parts:
+        return []
+    own, names = parts[part].places, list(parts)
+    first = [parts[name] for name in names[: names.index(part)]]
+    shared = [p for p in first if any(a.startswith(p.places) for a in own) or any(b.startswith(own) for b in p.places)]
+    return [(p.places, p.database) for p in (*shared, parts[part])]
 
 
 def _changed_tests(part: str, commit: str, head: str) -> set[str] | None:
@@ -166,8 +191,8 @@ def _changed_tests(part: str, commit: str, head: str) -> set[str] | None:
         names = _differ(commit, head)
     except subprocess.CalledProcessError:  # a commit that this repository does not have
         return None
-    free = tuple(place for place, databases in _NOT_OF.items() if part in PARTS and PARTS[part].database in databases)
-    names = [n for n in names if not _NO_CASE.fullmatch(n) and not n.startswith(free)]
+    unused = tuple(place for place, parts in _UNUSED.items() if part in parts)
+    names = [n for n in names if not _NO_CASE.fullmatch(n) and not n.startswith(unused)]
     if not all(n.startswith("tests/") and n.endswith(".py") for n in names):
         return None
     return dependent_files(names, ROOT)

@@ -193,6 +193,17 @@ def test_whole_rows_of_the_page_stay_while_they_hold(repository: Callable[..., s
     assert {r.line.part: r.commit for r in with_kept([], page, second)} == dict.fromkeys(stay, second)
 
 
+def test_rows_of_a_part_end_when_it_may_have_other_cases(repository: Callable[..., str]) -> None:
+    text = Path(parts.__file__).read_text("utf-8")
+    first = repository("tests/campaign/parts.py", text)
+    page = table([row(part, first) for part in ("kill_mysql", "files", "sinks_mysql", "servers_mysql")])
+    second = repository("tests/campaign/parts.py", text + "# the same parts")
+    assert len(with_kept([], page, second)) == 4
+    other = text.replace('"files": Part((', '"files": Part(("tests/integration/sinks/test_x.py", ')
+    third = repository("tests/campaign/parts.py", other)
+    assert [r.line.part for r in with_kept([], page, third)] == ["kill_mysql"]
+
+
 @pytest.mark.parametrize(
     ("failed", "not_run", "from_files"), [(0, 3, False), (0, None, False), (0, 0, True), (1, 3, True)]
 )
