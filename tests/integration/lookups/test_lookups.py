@@ -98,12 +98,9 @@ def test_all_readers_have_the_stored_partner(place: Place, workspace: Path) -> N
         ]
         batches = [row["lookup"] for batch in stream.poll() for row in batch.rows()]
     found = events(workspace)
-    assert [(event["op"], event["lookup"]["customer"]["name"]) for event in found] == [
-        ("c", "c7"),
-        ("c", "c8"),
-        ("u", "new"),
-        ("d", "new"),
-    ]
+    names = [(event["op"], event["lookup"]["customer"]["name"]) for event in found]
+    assert sorted(names[:2]) == [("c", "c7"), ("c", "c8")]  # the inserts of a batch have no order
+    assert names[2:] == [("u", "new"), ("d", "new")]
     assert shown == found
     assert all(json.loads(one)["customer"]["name"] in ("c7", "c8", "new") for one in batches)
 
