@@ -101,7 +101,7 @@ class Watch:
     def run(self, load: Load, seed: int) -> Work:
         """Poll while writers work, and until all their changes are found."""
         with late_writers(self.place, load, seed) as work:
-            while sum(self.polls[name] for name in SAFE) < load.polls or self._rows() < load.rows:
+            while not work.stop.is_set() and not self._enough(load):
                 for name in self.work:
                     self.poll(name)
                     for _ in range(TURNS):
@@ -111,6 +111,9 @@ class Watch:
             while self.poll(name):
                 pass
         return work
+
+    def _enough(self, load: Load) -> bool:
+        return sum(self.polls[name] for name in SAFE) >= load.polls and self._rows() >= load.rows
 
     def _rows(self) -> int:
         return int(self.place.sql("SELECT COUNT(*) FROM t")[0][0])
