@@ -41,8 +41,8 @@ _NO_CASE = re.compile(
     r".*\.md|docs/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
     r"|tests/campaign/(kept|parts|results|dependencies)\.py"
 )
-# Folders of a connector, with parts that do not use it: those of another database without cases that name none but use
-# several, such as tests of all dialects.
+# Folders of a connector, with the parts that do not use it. `servers_postgresql` and `histories_postgresql` are not
+# among them: some of their cases, whose ids name no database, use several.
 _UNUSED: Mapping[str, Sequence[str]] = {
     "qbcd/connectors/mysql_family/": [
         f"{wing}_postgresql"
