@@ -212,6 +212,7 @@ def refresh(rng: Random, place: Place) -> None:
         UPDATE orders SET o_orderkey = o_orderkey + 1000000, {STAMP} = {now} {rows_of("orders", "o_totalprice", 4)};
         UPDATE orders SET o_orderdate = {earlier.format("o_orderdate", 200)}, o_orderpriority = '1-URGENT',
           {STAMP} = {now} {rows_of("orders", "o_clerk")};
+        UPDATE orders SET o_orderdate = '1993-08-01', {STAMP} = {now} {rows_of("orders", "o_comment")};
         UPDATE orders SET o_custkey = 1 + o_custkey % 1400, {STAMP} = {now} {rows_of("orders", "o_custkey")};
         UPDATE lineitem SET l_quantity = l_quantity + 40, l_discount = 0.06, l_shipmode = 'MAIL', {STAMP} = {now}
           {rows_of("lineitem", "l_comment", 30)};
