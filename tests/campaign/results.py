@@ -36,9 +36,9 @@ SERVER_VARIABLES = {"QBCD_TEST_POSTGRESQL_BIN": "postgres", "QBCD_TEST_MARIADB_B
 _EXPECTED = "campaign_cases"
 _PARTS_FILE = "tests/campaign/parts.py"
 CHANGES = "+changes"  # after a commit: files of the working tree differed
-# Files that no case depends on: pages, benchmarks, and what chooses cases and reports results.
+# Files that no case depends on: pages, the image, benchmarks, and what chooses cases and reports results.
 _NO_CASE = re.compile(
-    r".*\.md|docs/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
+    r".*\.md|docs/.*|docker/.*|benchmarks/.*|zensical\.toml|tools/campaign_report\.py|tests/unit/repository/.*"
     r"|tests/campaign/(kept|parts|results|dependencies)\.py"
 )
 # Folders of a connector, with the parts that do not use it. `servers_postgresql` and `histories_postgresql` are not
