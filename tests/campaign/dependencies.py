@@ -14,7 +14,7 @@ _NAMED = re.compile(r"\btests(?:\.\w+)+")
 
 def dependent_files(changed: Iterable[str], root: Path) -> set[str]:
     """Return the Python files of `tests` that depend on a changed one, itself included; relative to `root`."""
-    paths, graph = _uses(root)
+    paths, graph = module_uses(root)
     ends = {name for name, path in paths.items() if path in set(changed)}
     if not ends:
         return set()
@@ -22,7 +22,7 @@ def dependent_files(changed: Iterable[str], root: Path) -> set[str]:
 
 
 @cache
-def _uses(root: Path) -> tuple[dict[str, str], Graph]:
+def module_uses(root: Path) -> tuple[dict[str, str], Graph]:
     """Return the file of each module of `tests`, and which modules it uses; read once a process."""
     found = modules(root, ("tests",))
     paths = {module.name: str(module.path) for module in found}

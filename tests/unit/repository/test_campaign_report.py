@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.campaign import parts, results
+from tests.campaign import dependencies, parts, results
 from tools import campaign_report
 from tools.campaign_report import Row, lacks, put, rows_of, table, with_kept
 
@@ -78,6 +78,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{text}\n# {next(made)}\n")
+        dependencies.module_uses.cache_clear()  # it is per process and folder, and names of folders return
         subprocess.run(["git", "add", "."], cwd=root, check=True)
         author = ("-c", "user.name=x", "-c", "user.email=x@example.org")
         subprocess.run(["git", *author, "commit", "-q", "-m", name], cwd=root, check=True)
