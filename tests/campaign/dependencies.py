@@ -1,4 +1,4 @@
-"""Which test files depend on changed files of `tests`: by imports, by names of modules, or by a conftest above them."""
+"""Test files that depend on changed files of `tests`: by imports, by names of modules, or by a conftest above them."""
 
 from __future__ import annotations
 
