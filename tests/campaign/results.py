@@ -3,9 +3,9 @@
 A file is JSON lines. The first line describes the run, `expect` lists the cases of the part in full, and each further
 line is a case that has ended. So a run that is killed keeps what it has shown, and `--remaining` continues it.
 
-A result holds for a later commit too, until a file that it can depend on changes: changed pages end no result, a
-changed file of `tests` ends those of the test files that use it, and any other file ends all. But the connector of
-MariaDB and MySQL ends none of the parts whose cases all run on PostgreSQL alone.
+A result holds for a later commit too, until a file that it can depend on changes: changed pages and files of
+`docker` end no result, a changed file of `tests` ends those of the test files that use it, and any other file ends all.
+But the connector of MariaDB and MySQL ends none of the parts whose cases all run on PostgreSQL alone.
 
 The folder is `.campaign`, or the one of `QBCD_CAMPAIGN_RESULTS`. `python -m tools.campaign_report` reads it.
 """

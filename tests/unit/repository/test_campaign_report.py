@@ -97,6 +97,7 @@ A, B = "tests/one/test_a.py::one", "tests/one/test_b.py::two"
     [
         ("docs/page.txt", {A, B}),
         ("README.md", {A, B}),
+        ("docker/x.yaml", {A, B}),
         ("tests/campaign/kept.py", {A, B}),
         ("tests/one/test_a.py", {B}),
         ("tests/support/imported.py", {B}),

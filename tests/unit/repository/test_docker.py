@@ -162,6 +162,13 @@ def test_a_table_of_each_database_by_a_strategy_of_its_own(config: ProjectConfig
         assert f"CREATE TABLE {stream.table_schema}.{stream.table_name} (" in made_there
 
 
+def test_an_image_that_is_built_here_is_not_looked_for_in_a_registry(services: dict[str, dict[str, Any]]) -> None:
+    built = {service["image"] for service in services.values() if "build" in service}
+    pulled = {service["image"] for service in services.values() if service.get("pull_policy") != "never"}
+    assert built
+    assert not built & pulled
+
+
 def test_qbcd_and_the_executors_see_the_same_files(services: dict[str, dict[str, Any]], config: ProjectConfig) -> None:
     image = services["spark-worker"]["image"]
     for name in CLIENTS:
